@@ -1,0 +1,256 @@
+package models
+
+import "encoding/json"
+
+// Task is the hot row of a task: what decisions read and change. Its input stands in a Spec beside it, written once.
+// Two counters are only ever changed relatively by the store and read back: Remaining and Killed.
+type Task struct {
+	Env   int32
+	ID    ID
+	State State
+	Gate  string // why a ready task is parked, "key:<name>" or "quarantine"; empty: it stands in its line
+	Lane  int32
+	Class int32
+
+	Priority int16   // 0–100
+	AgeKey   int64   // rank in its line, ascending: first ready moment − priority × 60 s, in µs
+	ReadyAt  Instant // first became ready; kept over retries
+	WakeAt   Instant // when time alone changes the row (run_at, retry); 0: never
+	// ExpiresAt is when it must have started; 0: no such moment.
+	ExpiresAt  Instant
+	CreatedAt  Instant
+	UpdatedAt  Instant
+	StartedAt  Instant // of the running attempt, else of the last one
+	FinishedAt Instant
+
+	Attempt      int32 // starts so far
+	AttemptsUsed int32 // what max_attempts limits
+	MaxAttempts  int32
+	LeasesLost   int32 // toward poison
+	Remaining    int32 // dependencies and children still open
+	Killed       int32 // edges that can no longer fire
+
+	Workflow ID
+	Parent   ID
+	Key      string // its key in the workflow; empty outside
+	IdemKey  string // business idempotency key; empty when none
+	LimitKey string // concurrency key; empty when none
+	KeyLimit int32  // how many live tasks may hold LimitKey
+
+	Worker       ID // of the running attempt
+	AttemptID    ID
+	Token        ID // the lease's token; zero when not live
+	LeaseUntil   Instant
+	HardSeconds  int32
+	SoftSeconds  int32
+	DelaySeconds int32   // counts from the end of the dependencies; 0 when run_at is known
+	EstimateMS   int64   // the caller's estimate of its run time, else 0
+	Flags        Flags   // see below
+	ErrorClass   string  // of the last failure
+	Fingerprint  ID      // of a dead letter, else zero
+	CancelAt     Instant // when a cancel was asked of a running task
+}
+
+// Flags are facts of a task that never change after it was made, but for Deduped ones.
+type Flags int16
+
+// The flags.
+const (
+	HasDependants  Flags = 1 << iota // edges lead from it: its end must fire them
+	HasPolicy                        // its spec carries a retry policy of its own
+	FailWhenSpent                    // on_attempts_exhausted: fail
+	KeepsProgress                    // a row of progress or checkpoint may exist
+	VerifyNext                       // the next attempt must verify what the last one did
+	WorkflowMember                   // its end counts for its workflow
+)
+
+// Has says whether f is set.
+func (t *Task) Has(f Flags) bool { return t.Flags&f != 0 }
+
+// AgePerPoint is what one point of priority is worth in waiting.
+const AgePerPoint = 60 * 1_000_000
+
+// AgeKeyOf ranks a task in its line: with linear ageing the order of two tasks never changes, so it is fixed once.
+func AgeKeyOf(ready Instant, priority int16) int64 { return int64(ready) - int64(priority)*AgePerPoint }
+
+// Spec is what was submitted, written once beside the task's row.
+type Spec struct {
+	Env     int32
+	ID      ID
+	Input   json.RawMessage // the accepted request without its payload, as answered back
+	Payload json.RawMessage // opaque JSON text; validated once
+	Trace   string          // traceparent, or empty
+	Parent  ID              // redrive_of
+}
+
+// Label is one label of a task, a row of its own so that lists can filter by it.
+type Label struct {
+	Env        int32
+	Task       ID
+	Key, Value string
+}
+
+// On is when an edge fires.
+type On int16
+
+// The conditions of an edge.
+const (
+	OnSucceeded On = iota
+	OnFailed
+	OnFinished
+)
+
+var onNames = [...]string{"succeeded", "failed", "finished"}
+
+func (o On) String() string { return onNames[o] }
+
+// ParseOn reads a condition's name.
+func ParseOn(name string) (On, bool) {
+	for o, n := range onNames {
+		if n == name {
+			return On(o), true
+		}
+	}
+	return 0, false
+}
+
+// EdgeState is what became of an edge. It leaves Open at most once in its life.
+type EdgeState int16
+
+// The states of an edge.
+const (
+	EdgeOpen EdgeState = iota
+	EdgeFired
+	EdgeKilled
+)
+
+// Edge says that To waits for From.
+type Edge struct {
+	Env      int32
+	From, To ID
+	On       On
+	State    EdgeState
+}
+
+// After is what the state s of its source does to an edge: a dead letter leaves "succeeded" open.
+func (o On) After(s State) EdgeState {
+	switch {
+	case s == DeadLetter:
+		if o == OnSucceeded {
+			return EdgeOpen
+		}
+		return EdgeFired
+	case !s.Final():
+		return EdgeOpen
+	case o == OnFinished, o == OnSucceeded && s == Succeeded, o == OnFailed && s == Failed:
+		return EdgeFired
+	}
+	return EdgeKilled
+}
+
+// Outcome is how an attempt ended.
+type Outcome int16
+
+// The outcomes of attempts.
+const (
+	AttemptRunning Outcome = iota
+	AttemptSucceeded
+	AttemptFailed
+	AttemptCancelled
+	AttemptReleased
+	AttemptSuspended
+	AttemptLost
+	AttemptTimedOut
+)
+
+var outcomeNames = [...]string{"running", "succeeded", "failed", "cancelled", "released", "suspended", "lost", "timed_out"}
+
+func (o Outcome) String() string { return outcomeNames[o] }
+
+// Attempt is the record of one execution, written once when it ends.
+type Attempt struct {
+	Env           int32
+	Task          ID
+	N             int32
+	ID            ID
+	Worker        ID
+	WorkerVersion string
+	Outcome       Outcome
+	Pool          string
+	StartedAt     Instant
+	FinishedAt    Instant
+	ChargedMS     int64           // dominant resource milliseconds charged to its tenant
+	Error         *TaskError      // nil when it did not fail
+	Usage         json.RawMessage // as reported, or nil
+	Result        json.RawMessage // of a success, or nil
+	Model         string
+}
+
+// TaskError is what a worker says of a failure.
+type TaskError struct {
+	Class            string          `json:"class"`
+	Message          string          `json:"message"`
+	Stack            string          `json:"stack,omitempty"`
+	ProviderResponse json.RawMessage `json:"provider_response,omitempty"`
+}
+
+// Progress is what a running attempt said last; its checkpoint is handed to the next attempt.
+type Progress struct {
+	Env        int32
+	Task       ID
+	Progress   json.RawMessage // nil: unchanged
+	Checkpoint json.RawMessage // nil: unchanged
+}
+
+// WorkflowState is where a workflow stands.
+type WorkflowState int16
+
+// The states of a workflow.
+const (
+	WorkflowRunning WorkflowState = iota
+	WorkflowSucceeded
+	WorkflowFailed
+	WorkflowCancelled
+	WorkflowPaused
+)
+
+var workflowStateNames = [...]string{"running", "succeeded", "failed", "cancelled", "paused"}
+
+func (s WorkflowState) String() string { return workflowStateNames[s] }
+
+// Final says that the workflow has ended. A failed one returns to running when a dead letter of it is redriven.
+func (s WorkflowState) Final() bool { return s != WorkflowRunning && s != WorkflowPaused }
+
+// Counts is how many tasks stand in each state, indexed by State.
+type Counts [states]int32
+
+// Left is how many tasks can still move by themselves; dead letters cannot.
+func (c *Counts) Left() (n int32) {
+	for s := Staged; s < DeadLetter; s++ {
+		n += c[s]
+	}
+	return n
+}
+
+// Total is how many tasks there are.
+func (c *Counts) Total() (n int32) {
+	for _, v := range c {
+		n += v
+	}
+	return n
+}
+
+// Workflow is the row of a workflow. Counts follow from the tasks' rows and are saved at most once a second.
+type Workflow struct {
+	Env        int32
+	ID         ID
+	Name       string
+	State      WorkflowState
+	Counts     Counts
+	Cancelling bool // it was cancelled and what lives is asked to stop
+	Priority   int16
+	Input      json.RawMessage // name, labels, lane, as answered back
+	CreatedAt  Instant
+	FinishedAt Instant
+	UpdatedAt  Instant
+}

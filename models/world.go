@@ -1,0 +1,236 @@
+package models
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+)
+
+// Tenant is a customer. Number is its small identity in the database and on the board.
+type Tenant struct {
+	Number    int32
+	ID        ID
+	Slug      string
+	Name      string
+	Weight    float64 // > 0
+	Timezone  string
+	Suspended bool
+	CreatedAt Instant
+	UpdatedAt Instant
+	Version   int64 // rises with each edit; the ETag
+}
+
+// Environment is an isolated world inside a tenant. Env is the one integer that names both.
+type Environment struct {
+	Env       int32
+	ID        ID
+	Tenant    int32
+	Name      string
+	Kind      string // production, staging, development
+	Paused    bool
+	Reason    string // why it is paused
+	CreatedAt Instant
+	UpdatedAt Instant
+	Version   int64
+}
+
+// KindName is what work waits on. The four are owned by the platform.
+type KindName int16
+
+// The kinds, in their default precedence.
+const (
+	Realtime KindName = iota
+	IO
+	Compute
+	Batch
+	kinds
+)
+
+var kindNames = [kinds]string{"realtime", "io", "compute", "batch"}
+
+func (k KindName) String() string { return kindNames[k] }
+
+// ParseKind reads a kind's name.
+func ParseKind(name string) (KindName, bool) {
+	i := slices.Index(kindNames[:], name)
+	return KindName(i), i >= 0
+}
+
+// Kinds lists the four.
+func Kinds() []KindName { return []KindName{Realtime, IO, Compute, Batch} }
+
+// Kind is the row of a kind: lower precedence goes first, weight decides among equals.
+type Kind struct {
+	Name       KindName
+	Precedence int32
+	Weight     float64
+	MinShare   float64 // share of a pool's starts it gets in any case
+	Elastic    bool
+	YieldsTo   []string
+	MaxHold    int32 // seconds; 0: none
+	UpdatedAt  Instant
+	Version    int64
+}
+
+// DefaultKinds are the platform's kinds before anybody edits them.
+func DefaultKinds() []Kind {
+	return []Kind{
+		{Name: Realtime, Precedence: 10, Weight: 8, MinShare: 0.10, Version: 1},
+		{Name: IO, Precedence: 20, Weight: 4, MinShare: 0.10, Version: 1},
+		{Name: Compute, Precedence: 30, Weight: 2, MinShare: 0.10, Elastic: true, Version: 1},
+		{Name: Batch, Precedence: 40, Weight: 1, MinShare: 0.05, Elastic: true, Version: 1},
+	}
+}
+
+// DefaultHardSeconds is the hard timeout of a task that names none.
+func (k KindName) DefaultHardSeconds() int32 { return [kinds]int32{60, 300, 3600, 21600}[k] }
+
+// Lane is a named queue of an environment inside a kind.
+type Lane struct {
+	Number        int32
+	Env           int32
+	Name          string
+	Kind          KindName
+	Weight        float64
+	MaxConcurrent int32 // 0: no limit
+	HighWater     int32 // submits beyond this depth answer 202
+	TaskTypes     []string
+	Paused        bool
+	Draining      bool
+	Reason        string
+	First         bool // one of the four an environment starts with
+	Description   string
+	Owner         string
+	RunbookURL    string
+	CreatedAt     Instant
+	UpdatedAt     Instant
+	Version       int64
+}
+
+// Class is the exact requirements of a task; tasks of a class fit the same workers.
+type Class struct {
+	Number      int32             `json:"-"`
+	Type        string            `json:"type"`
+	CPUMilli    int64             `json:"cpu_milli,omitempty"`
+	MemoryMB    int64             `json:"memory_mb,omitempty"`
+	DiskMB      int64             `json:"disk_mb,omitempty"`
+	GPU         int32             `json:"gpu,omitempty"`
+	VRAMMB      int64             `json:"vram_mb,omitempty"` // that each of its cards must have
+	Model       string            `json:"model,omitempty"`
+	Selector    map[string]string `json:"selector,omitempty"`
+	Permissions []string          `json:"permissions,omitempty"`
+	Lane        int32             `json:"-"`
+}
+
+// Digest is the canonical text of the class: equal requirements give equal text (encoding/json sorts map keys).
+func (c Class) Digest() string {
+	slices.Sort(c.Permissions)
+	text, err := json.Marshal(c)
+	if err != nil {
+		panic(err) // strings and numbers always encode
+	}
+	return string(text)
+}
+
+// GPUCard is one card of a worker.
+type GPUCard struct {
+	VRAMMB int64 `json:"vram_mb"`
+}
+
+// WorkerState is where a worker stands.
+type WorkerState int16
+
+// The states of a worker.
+const (
+	WorkerActive WorkerState = iota
+	WorkerDraining
+	WorkerGone
+)
+
+var workerStateNames = [...]string{"active", "draining", "gone"}
+
+func (s WorkerState) String() string { return workerStateNames[s] }
+
+// Worker is a process that pulls.
+type Worker struct {
+	ID           ID
+	Tenant       int32 // 0: it serves every tenant
+	Env          int32 // 0: every environment of its tenant
+	KeyID        string
+	Name         string
+	Instance     string
+	Version      string
+	Pool         string
+	TaskTypes    []string // exact or ending in *; empty: all
+	Lanes        []string // names; empty: all
+	Kinds        []KindName
+	CPUMilli     int64
+	MemoryMB     int64
+	DiskMB       int64
+	GPUs         []GPUCard
+	Slots        int32            // in all; 0 with KindSlots
+	KindSlots    map[string]int32 // per kind, when given
+	Models       []string
+	Permissions  []string
+	Labels       map[string]string
+	LeaseSeconds int32
+	Session      ID
+	State        WorkerState
+	Draining     bool
+	LastSeen     Instant
+	CreatedAt    Instant
+	UpdatedAt    Instant
+	Replaced     []Instant // when its session was replaced lately
+	Utilization  json.RawMessage
+}
+
+// MatchPattern says whether a name is met by one of the patterns: exact, or ending in *.
+func MatchPattern(patterns []string, name string) bool {
+	for _, p := range patterns {
+		if prefix, ok := strings.CutSuffix(p, "*"); p == name || ok && strings.HasPrefix(name, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// Event is one thing that happened, as the relay tells it.
+type Event struct {
+	Env      int32          `json:"-"` // 0: the platform's
+	Name     string         `json:"name"`
+	Task     ID             `json:"task,omitzero"`
+	Workflow ID             `json:"workflow,omitzero"`
+	State    string         `json:"state,omitempty"`
+	At       Instant        `json:"at"`
+	Data     map[string]any `json:"data,omitempty"`
+}
+
+// Actor is who asked for a change.
+type Actor struct {
+	Kind      string `json:"kind"` // key, user, worker, brain
+	ID        string `json:"id"`
+	IP        string `json:"ip,omitempty"`
+	RequestID string `json:"request_id,omitempty"`
+}
+
+// Audit is the record of one request by which a person or key changed something.
+type Audit struct {
+	Tenant int32 // 0: the platform
+	Env    int32
+	At     Instant
+	Actor  Actor
+	Action string
+	Object string
+	Before json.RawMessage
+	After  json.RawMessage
+	Reason string
+}
+
+// Once is the record of a call with an Idempotency-Key, written in the transaction of what it made.
+type Once struct {
+	Scope   string // tenant, environment and path
+	Key     string
+	Request ID              // digest of method, path and body
+	Made    json.RawMessage // what the caller needs to answer again when the stored body is missing: ids
+	At      Instant
+}
