@@ -36,6 +36,16 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// openDir is a temporary folder that the account of the server may enter: t.TempDir alone is closed to others.
+func openDir(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.Chmod(filepath.Dir(dir), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
 func start(t *testing.T, root string) *local.Server {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -85,7 +95,7 @@ func query[T any](t *testing.T, dsn, sql string, args ...any) T {
 }
 
 func TestSecondStartKeepsTheData(t *testing.T) {
-	root := filepath.Join(t.TempDir(), "pg")
+	root := filepath.Join(openDir(t), "pg")
 	s := start(t, root)
 	exec1(t, s.DSN(), `CREATE TABLE kept (id int PRIMARY KEY); INSERT INTO kept VALUES (7)`)
 	first := s.DSN()
@@ -104,7 +114,7 @@ func TestSecondStartKeepsTheData(t *testing.T) {
 }
 
 func TestLoginIsBoundByRowSecurity(t *testing.T) {
-	s := start(t, filepath.Join(t.TempDir(), "pg"))
+	s := start(t, filepath.Join(openDir(t), "pg"))
 	defer stop(t, s)
 	if query[bool](t, s.DSN(), `SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = current_user`) {
 		t.Error("the login is superuser or BYPASSRLS")
@@ -127,7 +137,7 @@ func TestLoginIsBoundByRowSecurity(t *testing.T) {
 }
 
 func TestSecretsAreForTheOwnerAlone(t *testing.T) {
-	root := filepath.Join(t.TempDir(), "pg")
+	root := filepath.Join(openDir(t), "pg")
 	s := start(t, root)
 	defer stop(t, s)
 	for _, name := range []string{"password", "login.password", "postgres.log", "lock"} {
@@ -142,7 +152,7 @@ func TestSecretsAreForTheOwnerAlone(t *testing.T) {
 }
 
 func TestServerKilled(t *testing.T) {
-	root := filepath.Join(t.TempDir(), "pg")
+	root := filepath.Join(openDir(t), "pg")
 	s := start(t, root)
 	exec1(t, s.DSN(), `CREATE TABLE kept (id int PRIMARY KEY); INSERT INTO kept VALUES (7)`)
 	if err := syscall.Kill(s.PID(), syscall.SIGKILL); err != nil {
@@ -160,7 +170,7 @@ func TestServerKilled(t *testing.T) {
 }
 
 func TestOwnerKilled(t *testing.T) {
-	root := filepath.Join(t.TempDir(), "pg")
+	root := filepath.Join(openDir(t), "pg")
 	owner := exec.Command(os.Args[0])
 	owner.Env = append(os.Environ(), ownerOf+"="+root)
 	out, err := owner.StdoutPipe()
@@ -198,14 +208,14 @@ func TestOwnerKilled(t *testing.T) {
 }
 
 func TestFolderErrors(t *testing.T) {
-	foreign := filepath.Join(t.TempDir(), "pg")
+	foreign := filepath.Join(openDir(t), "pg")
 	if err := os.MkdirAll(filepath.Join(foreign, "data"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(foreign, "data", "letter.txt"), []byte("mine"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	newer := filepath.Join(t.TempDir(), "pg")
+	newer := filepath.Join(openDir(t), "pg")
 	if err := os.MkdirAll(filepath.Join(newer, "data"), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -216,10 +226,10 @@ func TestFolderErrors(t *testing.T) {
 		o    local.Options
 		want string
 	}{
-		"socket path too long": {local.Options{Root: filepath.Join(t.TempDir(), strings.Repeat("long", 25))}, "choose a shorter data folder"},
+		"socket path too long": {local.Options{Root: filepath.Join(openDir(t), strings.Repeat("long", 25))}, "choose a shorter data folder"},
 		"foreign files":        {local.Options{Root: foreign}, "not one to overwrite"},
 		"other version":        {local.Options{Root: newer, Mirror: "off"}, "needs version 99"},
-		"no binaries there":    {local.Options{Root: filepath.Join(t.TempDir(), "pg"), Bin: t.TempDir()}, "NIGHTSHIFT_PG_BIN"},
+		"no binaries there":    {local.Options{Root: filepath.Join(openDir(t), "pg"), Bin: t.TempDir()}, "NIGHTSHIFT_PG_BIN"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, err := local.Start(context.Background(), c.o)
@@ -241,7 +251,7 @@ func TestClosedParentFolder(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root gives the server to another account")
 	}
-	closed := filepath.Join(t.TempDir(), "closed")
+	closed := filepath.Join(openDir(t), "closed")
 	if err := os.Mkdir(closed, 0o700); err != nil {
 		t.Fatal(err)
 	}
