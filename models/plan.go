@@ -28,7 +28,7 @@ type Plan struct {
 	Attempts        []Attempt
 	Ends            []End // tasks with dependants that ended or died: their open edges fire or are killed
 	Progress        []Progress
-	Flips           []ID   // staging rows that now are part of the world
+	Flips           []ID // staging rows that now are part of the world
 	Cursors         []Cursor
 	Done            []ID // ids of commands that make no row, to recognise a resend
 	Once            []Once

@@ -1,0 +1,399 @@
+package engine
+
+import (
+	"encoding/json"
+
+	"nightshift/models"
+)
+
+// Command asks the brain for one thing: exactly one of the verbs is set. It travels as JSON between replicas.
+type Command struct {
+	ID     models.ID    `json:"id"`     // minted at the edge, so that a resend is recognised
+	Tenant int32        `json:"tenant"` // whose share of the inbox it takes; 0: the platform's
+	Actor  models.Actor `json:"actor"`
+	Resent bool         `json:"resent,omitempty"` // it was sent before and the answer got lost
+
+	Submit    *Submit    `json:"submit,omitempty"`
+	Flip      *Flip      `json:"flip,omitempty"`
+	Claim     *Claim     `json:"claim,omitempty"`
+	Return    *Return    `json:"return,omitempty"`
+	Heartbeat *Heartbeat `json:"heartbeat,omitempty"`
+	Settle    *Settle    `json:"settle,omitempty"`
+	Cancel    *Cancel    `json:"cancel,omitempty"`
+	Redrive   *Redrive   `json:"redrive,omitempty"`
+	Discard   *Discard   `json:"discard,omitempty"`
+	Bulk      *Bulk      `json:"bulk,omitempty"`
+	Register  *Register  `json:"register,omitempty"`
+	Retire    *Retire    `json:"retire,omitempty"`
+	Configure *Configure `json:"configure,omitempty"`
+	Look      *Look      `json:"look,omitempty"`
+	Tick      *Tick      `json:"tick,omitempty"`
+}
+
+// Tick is the loop's own command: timers, leases, slices and what was set free. It is added to a batch when due.
+type Tick struct{}
+
+// Once asks that the call be answered again, not done again, when it comes twice with the same key.
+type Once struct {
+	Scope   string    `json:"scope"`
+	Key     string    `json:"key"`
+	Request models.ID `json:"request"`
+}
+
+// NewTask is one task to make; the edge has checked its shape and minted its id.
+type NewTask struct {
+	ID               models.ID       `json:"id"`
+	Class            models.Class    `json:"class"`
+	Lane             string          `json:"lane,omitempty"` // empty: routed by type
+	Priority         int16           `json:"priority"`
+	RunAt            models.Instant  `json:"run_at,omitempty"`
+	DelaySeconds     int32           `json:"delay_seconds,omitempty"`
+	ExpiresInSeconds int32           `json:"expires_in_seconds,omitempty"`
+	SoftSeconds      int32           `json:"soft_seconds,omitempty"`
+	HardSeconds      int32           `json:"hard_seconds,omitempty"` // 0: the kind's default
+	MaxAttempts      int32           `json:"max_attempts"`
+	HasPolicy        bool            `json:"has_policy,omitempty"`
+	FailWhenSpent    bool            `json:"fail_when_spent,omitempty"`
+	EstimateMS       int64           `json:"estimate_ms,omitempty"`
+	IdemKey          string          `json:"idem_key,omitempty"`
+	LimitKey         string          `json:"limit_key,omitempty"`
+	KeyLimit         int32           `json:"key_limit,omitempty"`
+	Key              string          `json:"key,omitempty"` // in its workflow
+	DependsOn        []Dependency    `json:"depends_on,omitempty"`
+	Labels           []models.Label  `json:"labels,omitempty"`
+	Input            json.RawMessage `json:"input"`
+	Payload          json.RawMessage `json:"payload,omitempty"`
+	Trace            string          `json:"trace,omitempty"`
+	RedriveOf        models.ID       `json:"redrive_of,omitzero"`
+}
+
+// Dependency names a task that must end first. Inside one Submit it may name another task of the same body.
+type Dependency struct {
+	Task models.ID `json:"task"`
+	On   models.On `json:"on"`
+}
+
+// NewWorkflow is the workflow a Submit or Flip makes.
+type NewWorkflow struct {
+	ID       models.ID       `json:"id"`
+	Name     string          `json:"name"`
+	Priority int16           `json:"priority"`
+	Input    json.RawMessage `json:"input"`
+}
+
+// Submit makes tasks, all or nothing. With Dry nothing is written and the answer says what would happen.
+type Submit struct {
+	Env      int32        `json:"env"`
+	Tasks    []NewTask    `json:"tasks"`
+	Workflow *NewWorkflow `json:"workflow,omitempty"` // the tasks are its members
+	Once     *Once        `json:"once,omitempty"`
+	Dry      bool         `json:"dry,omitempty"`
+	// InBatch says that a held business key yields its holder instead of refusing (tasks and batches: true).
+	InBatch bool `json:"in_batch,omitempty"`
+}
+
+// Flip makes a staged body part of the world: one row first, the tasks follow in slices.
+type Flip struct {
+	Env      int32        `json:"env"`
+	Staging  models.ID    `json:"staging"`
+	Tasks    int32        `json:"tasks"`
+	Workflow *NewWorkflow `json:"workflow,omitempty"`
+	Once     *Once        `json:"once,omitempty"`
+}
+
+// Claim asks for leases. It may wait: then it is answered by a later batch, at the latest at Until.
+type Claim struct {
+	Worker  models.ID      `json:"worker"`
+	Session models.ID      `json:"session"`
+	Most    int32          `json:"most"`
+	Until   models.Instant `json:"until,omitempty"` // 0: do not wait; the loop fills it in from WaitMS
+	WaitMS  int64          `json:"wait_ms,omitempty"`
+	Free    *Free          `json:"free,omitempty"`
+}
+
+// Free is what a worker says it has left; nil fields mean registered minus leased.
+type Free struct {
+	Slots    *int32           `json:"slots,omitempty"`
+	BySlot   map[string]int32 `json:"by_slot,omitempty"`
+	CPUMilli *int64           `json:"cpu_milli,omitempty"`
+	MemoryMB *int64           `json:"memory_mb,omitempty"`
+}
+
+// Return gives leases back that could not be delivered, and takes a parked claim (by command id) off.
+type Return struct {
+	Claim  models.ID   `json:"claim,omitzero"`
+	Tokens []models.ID `json:"tokens,omitempty"`
+}
+
+// Beat is one lease in a heartbeat.
+type Beat struct {
+	Token      models.ID       `json:"token"`
+	Progress   json.RawMessage `json:"progress,omitempty"`
+	Checkpoint json.RawMessage `json:"checkpoint,omitempty"`
+}
+
+// Heartbeat renews leases. The worker form lists all leases of the session; the single form (All false) only its own.
+type Heartbeat struct {
+	Worker      models.ID       `json:"worker,omitzero"` // zero: found by the token
+	Session     models.ID       `json:"session,omitzero"`
+	Env         int32           `json:"env,omitempty"` // of the single form; 0: any
+	Task        models.ID       `json:"task,omitzero"` // of the single form
+	All         bool            `json:"all,omitempty"`
+	Leases      []Beat          `json:"leases"`
+	Utilization json.RawMessage `json:"utilization,omitempty"`
+	Models      []string        `json:"models,omitempty"` // loaded now; nil: unchanged
+}
+
+// Result is what a worker reports of one attempt.
+type Result struct {
+	Token      models.ID         `json:"token"`
+	Outcome    models.Outcome    `json:"outcome"` // succeeded, failed, cancelled, released
+	Result     json.RawMessage   `json:"result,omitempty"`
+	Error      *models.TaskError `json:"error,omitempty"`
+	Usage      json.RawMessage   `json:"usage,omitempty"`
+	Checkpoint json.RawMessage   `json:"checkpoint,omitempty"`
+	RetryAfter float64           `json:"retry_after_seconds,omitempty"`
+}
+
+// Settle reports attempts.
+type Settle struct {
+	Worker  models.ID `json:"worker,omitzero"` // zero: the single form
+	Session models.ID `json:"session,omitzero"`
+	Env     int32     `json:"env,omitempty"`
+	Task    models.ID `json:"task,omitzero"` // of the single form: the token must be its
+	Results []Result  `json:"results"`
+}
+
+// Cancel stops a task or, with Workflow, a whole workflow.
+type Cancel struct {
+	Env      int32     `json:"env"`
+	Task     models.ID `json:"task,omitzero"`
+	Workflow models.ID `json:"workflow,omitzero"`
+	Reason   string    `json:"reason,omitempty"`
+}
+
+// Redrive gives a dead letter another life.
+type Redrive struct {
+	Env    int32     `json:"env"`
+	Task   models.ID `json:"task"`
+	Reason string    `json:"reason,omitempty"`
+}
+
+// Discard gives a dead letter up.
+type Discard struct {
+	Env    int32     `json:"env"`
+	Task   models.ID `json:"task"`
+	Reason string    `json:"reason"`
+}
+
+// Bulk redrives or discards the dead letters of a fingerprint, in slices. Matched was counted at the edge.
+type Bulk struct {
+	ID          models.ID         `json:"id"`
+	Env         int32             `json:"env"`
+	Kind        models.CursorKind `json:"kind"`
+	Fingerprint models.ID         `json:"fingerprint"`
+	Matched     int64             `json:"matched"`
+	Until       models.ID         `json:"until,omitzero"`
+	Reason      string            `json:"reason"`
+}
+
+// Register makes a worker known or replaces the session of its instance.
+type Register struct {
+	Worker models.Worker `json:"worker"` // ID and Session minted at the edge; ID is replaced by the instance's own
+	Leases []models.ID   `json:"leases,omitempty"`
+}
+
+// Retire drains a worker (it gets nothing more) or, with Gone, removes it and gives its leases back.
+type Retire struct {
+	Worker  models.ID `json:"worker"`
+	Session models.ID `json:"session,omitzero"` // zero: by an admin
+	Gone    bool      `json:"gone,omitempty"`
+}
+
+// Configure writes what decisions read. Exactly one field is set. Version 0 makes a new thing, else it must be the one
+// that stands (Stale otherwise); -1 takes whatever stands.
+type Configure struct {
+	Tenant      *models.Tenant      `json:"tenant,omitempty"`
+	Environment *models.Environment `json:"environment,omitempty"`
+	Kind        *models.Kind        `json:"kind,omitempty"`
+	Lane        *models.Lane        `json:"lane,omitempty"`
+	DeleteLane  *models.Lane        `json:"delete_lane,omitempty"` // Env, Name and Version
+	New         bool                `json:"new,omitempty"`
+	Version     int64               `json:"version,omitempty"` // the If-Match, 0: none sent
+	Once        *Once               `json:"once,omitempty"`
+	Action      string              `json:"action"` // for the audit, like "lane.pause"
+	Reason      string              `json:"reason,omitempty"`
+}
+
+// Look asks for live facts; it commits nothing. Exactly one field is set.
+type Look struct {
+	Explain  *models.TaskRef  `json:"explain,omitempty"`
+	Live     []models.TaskRef `json:"live,omitempty"`
+	Lanes    int32            `json:"lanes,omitempty"` // environment
+	Workers  bool             `json:"workers,omitempty"`
+	Stats    bool             `json:"stats,omitempty"`
+	Shares   bool             `json:"shares,omitempty"`
+	Fallback models.Instant   `json:"-"`
+}
+
+// Answer is what a command gets: the field of its verb.
+type Answer struct {
+	Batch     int64       `json:"batch"`
+	Replay    bool        `json:"replay,omitempty"` // an Idempotency-Key was known: answer from what is stored
+	Made      []models.ID `json:"made,omitempty"`
+	Submitted *Submitted  `json:"submitted,omitempty"`
+	Claimed   *Claimed    `json:"claimed,omitempty"`
+	Beaten    *Beaten     `json:"beaten,omitempty"`
+	Settled   []Settled   `json:"settled,omitempty"`
+	// Task is the row after cancel, redrive or discard. Workflow likewise.
+	Task        *models.Task        `json:"task,omitempty"`
+	Workflow    *models.Workflow    `json:"workflow,omitempty"`
+	Cursor      *models.Cursor      `json:"cursor,omitempty"`
+	Worker      *models.Worker      `json:"worker,omitempty"`
+	Tenant      *models.Tenant      `json:"tenant,omitempty"`
+	Environment *models.Environment `json:"environment,omitempty"`
+	Kind        *models.Kind        `json:"kind,omitempty"`
+	Lane        *models.Lane        `json:"lane,omitempty"`
+	Looked      *Looked             `json:"looked,omitempty"`
+}
+
+// Submitted answers a Submit or Flip.
+type Submitted struct {
+	Tasks    []SubmittedTask  `json:"tasks,omitempty"`
+	Workflow *models.Workflow `json:"workflow,omitempty"`
+	// HighWater says that a lane of the body was past its high-water mark; EstimatedStart is then set.
+	HighWater      bool           `json:"high_water,omitempty"`
+	EstimatedStart models.Instant `json:"estimated_start,omitempty"`
+	Dry            []DryTask      `json:"dry,omitempty"`
+}
+
+// SubmittedTask is one task as it stands after the batch, or the holder of its business key.
+type SubmittedTask struct {
+	Row          models.Task `json:"row"`
+	Deduplicated bool        `json:"deduplicated,omitempty"`
+}
+
+// DryTask says what would happen to a task.
+type DryTask struct {
+	Lane           string         `json:"lane"`
+	Kind           string         `json:"kind"`
+	Class          int32          `json:"class"` // 0: it would be new
+	EstimatedStart models.Instant `json:"estimated_start,omitempty"`
+	Refusals       []models.Error `json:"refusals,omitempty"`
+}
+
+// Claimed are the leases a claim got; the replica that faces the worker reads payloads by key.
+type Claimed struct {
+	Leases []Lease `json:"leases"`
+}
+
+// Lease is one task with the cards it got.
+type Lease struct {
+	Row   models.Task `json:"row"`
+	GPUs  []int       `json:"gpus,omitempty"`
+	Model string      `json:"model,omitempty"`
+	Type  string      `json:"type"`
+}
+
+// Beaten answers a heartbeat, in the order of its leases.
+type Beaten struct {
+	Leases []BeatenLease `json:"leases"`
+	Drain  bool          `json:"drain,omitempty"`
+}
+
+// BeatenLease is the state of one lease.
+type BeatenLease struct {
+	Token   models.ID      `json:"token"`
+	OK      bool           `json:"ok"`
+	Until   models.Instant `json:"until,omitempty"`
+	Signals []string       `json:"signals,omitempty"` // cancel, soft_timeout
+	Row     *models.Task   `json:"row,omitempty"`     // of the single form
+}
+
+// Settled is the verdict on one result, in their order.
+type Settled struct {
+	Token    models.ID    `json:"token"`
+	Accepted bool         `json:"accepted"`
+	Row      *models.Task `json:"row,omitempty"`
+	Code     models.Code  `json:"code,omitempty"`
+	Booked   bool         `json:"booked,omitempty"` // the usage of a lost lease was recorded
+}
+
+// Looked answers a Look.
+type Looked struct {
+	Explain *Explained     `json:"explain,omitempty"`
+	Live    []LiveTask     `json:"live,omitempty"`
+	Lanes   []LaneStats    `json:"lanes,omitempty"`
+	Workers []WorkerStats  `json:"workers,omitempty"`
+	Stats   *Stats         `json:"stats,omitempty"`
+	Shares  []TenantShare  `json:"shares,omitempty"`
+	Now     models.Instant `json:"now"`
+}
+
+// Explained says why a task does not run.
+type Explained struct {
+	State          models.State   `json:"state"`
+	BlockedBy      []Block        `json:"blocked_by"`
+	Position       int64          `json:"position,omitempty"` // 1: the next of its line; 0: not in a line
+	EstimatedStart models.Instant `json:"estimated_start,omitempty"`
+}
+
+// Block is one reason not to start now.
+type Block struct {
+	Reason string `json:"reason"`
+	Detail string `json:"detail"`
+}
+
+// LiveTask is what the brain knows of a running attempt.
+type LiveTask struct {
+	Ref        models.TaskRef  `json:"ref"`
+	LeaseUntil models.Instant  `json:"lease_until"`
+	Progress   json.RawMessage `json:"progress,omitempty"`
+}
+
+// LaneStats are the live figures of a lane.
+type LaneStats struct {
+	Lane         int32   `json:"lane"`
+	Env          int32   `json:"env"`
+	Depth        int64   `json:"depth"` // ready, parked ones among them
+	Parked       int64   `json:"parked"`
+	Running      int64   `json:"running"`
+	OldestReady  int64   `json:"oldest_ready"` // instant of the oldest head; 0: none
+	InPerSecond  float64 `json:"in_per_second"`
+	OutPerSecond float64 `json:"out_per_second"`
+}
+
+// WorkerStats are the live figures of a worker.
+type WorkerStats struct {
+	Worker   models.ID      `json:"worker"`
+	LastSeen models.Instant `json:"last_seen"`
+	Leases   int32          `json:"leases"`
+	Slots    int32          `json:"slots"`
+	CPUMilli int64          `json:"cpu_milli"` // in use
+	MemoryMB int64          `json:"memory_mb"`
+	VRAMMB   []int64        `json:"vram_mb"` // in use, a card
+	Parked   bool           `json:"parked"`  // it waits in a claim
+}
+
+// Stats are the brain's own figures.
+type Stats struct {
+	Entries   int64            `json:"entries"` // on the board
+	Lines     int64            `json:"lines"`
+	Running   int64            `json:"running"`
+	Parked    int64            `json:"parked"`
+	Claims    int64            `json:"claims"` // parked ones
+	Ready     map[string]int64 `json:"ready"`  // by kind
+	Counters  map[string]int64 `json:"counters"`
+	Decisions int64            `json:"decisions"`
+}
+
+// TenantShare is what a tenant got of a pool against what its weight deserves among those that wanted some.
+type TenantShare struct {
+	Tenant   int32   `json:"tenant"`
+	Pool     string  `json:"pool"`
+	Kind     string  `json:"kind"`
+	Weight   float64 `json:"weight"`
+	Charged  float64 `json:"charged_seconds"` // dominant resource seconds since the brain began
+	Virtual  float64 `json:"virtual"`
+	Deserved float64 `json:"deserved"`
+}
