@@ -270,3 +270,13 @@ type Snapshot struct {
 	Cursors      []Cursor
 	Flipped      []Staging
 }
+
+// Brain is the row that says who decides.
+type Brain struct {
+	Epoch     int64
+	RenewedAt Instant // database clock; 0: handed over
+	Address   string
+	Batch     int64 // the last committed
+	// Beat changes whenever the row does; a standby watches it by its own monotonic clock.
+	Beat string
+}

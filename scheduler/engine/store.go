@@ -36,14 +36,7 @@ type Store interface {
 }
 
 // Brain is the row that says who decides.
-type Brain struct {
-	Epoch     int64
-	RenewedAt models.Instant // database clock; 0: handed over
-	Address   string
-	Batch     int64 // the last committed
-	// Beat changes whenever the row does; a standby watches it by its own monotonic clock.
-	Beat string
-}
+type Brain = models.Brain
 
 // Door is how everything outside reaches the brain: scheduler/loop here, web/forward there.
 type Door interface {
