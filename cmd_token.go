@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,6 +14,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"nightshift/web/certs"
 )
 
 const tokenPatience = 30 * time.Second
@@ -80,13 +81,9 @@ func readCredentials(path string, stdin io.Reader) (id, secret string, err error
 func httpClient(caFile string) (*http.Client, error) {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	if caFile != "" {
-		content, err := os.ReadFile(caFile)
+		roots, err := certs.Trust(caFile)
 		if err != nil {
 			return nil, fmt.Errorf("--ca-file: %w", err)
-		}
-		roots := x509.NewCertPool()
-		if !roots.AppendCertsFromPEM(content) {
-			return nil, fmt.Errorf("--ca-file: %s holds no certificate in PEM", caFile)
 		}
 		transport.TLSClientConfig = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
 	}
