@@ -32,6 +32,7 @@ type Plan struct {
 	Cursors         []Cursor
 	Done            []ID // ids of commands that make no row, to recognise a resend
 	Once            []Once
+	Late            []Late
 	Events          []Event
 	Audit           []Audit
 }
@@ -40,16 +41,27 @@ type Plan struct {
 func (p *Plan) Empty() bool {
 	return len(p.Tenants)+len(p.Environments)+len(p.Kinds)+len(p.Lanes)+len(p.LanesGone)+len(p.Classes)+len(p.Workers)+
 		len(p.Seen)+len(p.Virtual)+len(p.Workflows)+len(p.WorkflowChanges)+len(p.Tasks)+len(p.Changes)+len(p.Attempts)+
-		len(p.Ends)+len(p.Progress)+len(p.Flips)+len(p.Cursors)+len(p.Done)+len(p.Once)+len(p.Events)+len(p.Audit) == 0
+		len(p.Ends)+len(p.Progress)+len(p.Flips)+len(p.Cursors)+len(p.Done)+len(p.Once)+len(p.Late)+len(p.Events)+len(p.Audit) == 0
 }
 
-// Change is an existing task's row after the batch. The store changes it only while the row still stands in From and
+// Change is an existing task's row after the batch: all of After is written but the two counters, flags and gate too.
+// From may equal After.State (parking, an edit); else it is one or more rows of the Law after another.
+//
+// The store changes it only while the row still stands in From and
 // carries Token; if not, the whole plan fails with RowCount. Remaining and Killed of After are ignored: they are
 // counters that only Edges and Ends change.
 type Change struct {
 	From  State
 	Token ID // the live lease's token before, zero when there was none
 	After Task
+}
+
+// Late is the usage of an attempt whose lease was lost, reported afterwards; booked once.
+type Late struct {
+	Env   int32
+	Task  ID
+	Token ID
+	Usage []byte
 }
 
 // End says that the edges of a task may fire.
@@ -109,21 +121,20 @@ type Effects struct {
 
 // Need names what a batch of commands must know of the database before it can be decided.
 type Need struct {
-	Tasks     []TaskRef     // whole rows
-	IdemKeys  []IdemRef     // who holds a business key
-	Workflows []TaskRef     // rows with counts taken from the tasks
-	Once      []OnceRef     // earlier calls with an Idempotency-Key
-	Done      []ID          // resent commands
-	Slices    []SliceNeed   // the next rows of cursors
-	Stagings  []ID          // what was staged
-	Policies  []TaskRef     // retry policies of failed tasks
-	Children  []ID          // unused until children exist
-	Unique    []UniqueCheck // names that must be free
+	Tasks     []TaskRef   // whole rows
+	IdemKeys  []IdemRef   // who holds a business key
+	Workflows []TaskRef   // rows with counts taken from the tasks
+	Once      []OnceRef   // earlier calls with an Idempotency-Key
+	Done      []ID        // resent commands
+	Slices    []SliceNeed // the next rows of cursors
+	Stagings  []ID        // what was staged
+	Policies  []TaskRef   // retry policies of failed tasks
+	Tokens    []TokenRef  // reports whose lease is not on the board
 }
 
 // Empty says that only the clock is asked for.
 func (n *Need) Empty() bool {
-	return len(n.Tasks)+len(n.IdemKeys)+len(n.Workflows)+len(n.Once)+len(n.Done)+len(n.Slices)+len(n.Stagings)+len(n.Policies)+len(n.Unique) == 0
+	return len(n.Tasks)+len(n.IdemKeys)+len(n.Workflows)+len(n.Once)+len(n.Done)+len(n.Slices)+len(n.Stagings)+len(n.Policies)+len(n.Tokens) == 0
 }
 
 // TaskRef names a row of an environment.
@@ -141,8 +152,12 @@ type IdemRef struct {
 // OnceRef names an Idempotency-Key.
 type OnceRef struct{ Scope, Key string }
 
-// UniqueCheck is unused by the stores today but keeps the shape of facts open to names decided from rows.
-type UniqueCheck struct{ Kind, Name string }
+// TokenRef names an attempt by its task and its lease's token.
+type TokenRef struct {
+	Env   int32
+	Task  ID
+	Token ID
+}
 
 // SliceNeed asks for the next rows of a cursor: ids above After (and ≤ Until when set), ascending, at most Limit.
 // EnterStaged: the staged rows of the staging Target. CancelWorkflow: not final tasks of workflow Target.
@@ -162,7 +177,8 @@ type Facts struct {
 	Done      map[ID]int64 // the batch that did it
 	Slices    map[ID][]Task
 	Stagings  map[ID]Staging
-	Policies  map[TaskRef]RetryPolicy
+	Policies  map[TaskRef]RetryPolicy // from the specs; absent where a spec has none
+	Tokens    map[TokenRef]Attempt    // attempts that ended: Outcome, N, and whether Usage is booked
 }
 
 // Staging is a body too large for one command, written by a replica as staged rows before it is flipped.

@@ -17,6 +17,7 @@ type Task struct {
 	ReadyAt  Instant // first became ready; kept over retries
 	WakeAt   Instant // when time alone changes the row (run_at, retry); 0: never
 	// ExpiresAt is when it must have started; 0: no such moment.
+	// In a staged row, whose clock has not begun, it is the span in µs.
 	ExpiresAt  Instant
 	CreatedAt  Instant
 	UpdatedAt  Instant
@@ -51,17 +52,14 @@ type Task struct {
 	CancelAt     Instant // when a cancel was asked of a running task
 }
 
-// Flags are facts of a task that never change after it was made, but for Deduped ones.
+// Flags are facts of a task's row. HasDependants may be added later by a Change that keeps the state.
 type Flags int16
 
 // The flags.
 const (
-	HasDependants  Flags = 1 << iota // edges lead from it: its end must fire them
-	HasPolicy                        // its spec carries a retry policy of its own
-	FailWhenSpent                    // on_attempts_exhausted: fail
-	KeepsProgress                    // a row of progress or checkpoint may exist
-	VerifyNext                       // the next attempt must verify what the last one did
-	WorkflowMember                   // its end counts for its workflow
+	HasDependants Flags = 1 << iota // edges lead from it: its end must fire them
+	HasPolicy                       // its spec carries a retry policy of its own
+	FailWhenSpent                   // on_attempts_exhausted: fail
 )
 
 // Has says whether f is set.
@@ -173,6 +171,7 @@ type Attempt struct {
 	Task          ID
 	N             int32
 	ID            ID
+	Token         ID // its lease's token, so that a late or doubled report is recognised
 	Worker        ID
 	WorkerVersion string
 	Outcome       Outcome

@@ -194,15 +194,21 @@ func MatchPattern(patterns []string, name string) bool {
 	return false
 }
 
-// Event is one thing that happened, as the relay tells it.
+// Event is one thing that happened, as the relay tells it. Fields without a value are left out of the packed row.
 type Event struct {
-	Env      int32          `json:"-"` // 0: the platform's
-	Name     string         `json:"name"`
-	Task     ID             `json:"task,omitzero"`
-	Workflow ID             `json:"workflow,omitzero"`
-	State    string         `json:"state,omitempty"`
-	At       Instant        `json:"at"`
-	Data     map[string]any `json:"data,omitempty"`
+	Env      int32   `json:"-"` // 0: the platform's
+	Name     string  `json:"name"`
+	At       Instant `json:"at"`
+	Task     ID      `json:"task,omitzero"`
+	Workflow ID      `json:"workflow,omitzero"`
+	State    string  `json:"state,omitempty"`
+	Attempt  int32   `json:"attempt,omitempty"`
+	Worker   ID      `json:"worker,omitzero"`
+	Lane     string  `json:"lane,omitempty"`
+	Pool     string  `json:"pool,omitempty"`
+	Charged  float64 `json:"charged_seconds,omitempty"` // dominant resource seconds of the pool, whole attempt
+	Class    string  `json:"class,omitempty"`           // of the error
+	Reason   string  `json:"reason,omitempty"`
 }
 
 // Actor is who asked for a change.

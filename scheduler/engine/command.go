@@ -14,6 +14,7 @@ type Command struct {
 	Resent bool         `json:"resent,omitempty"` // it was sent before and the answer got lost
 
 	Submit    *Submit    `json:"submit,omitempty"`
+	Intern    *Intern    `json:"intern,omitempty"`
 	Flip      *Flip      `json:"flip,omitempty"`
 	Claim     *Claim     `json:"claim,omitempty"`
 	Return    *Return    `json:"return,omitempty"`
@@ -88,8 +89,29 @@ type Submit struct {
 	Workflow *NewWorkflow `json:"workflow,omitempty"` // the tasks are its members
 	Once     *Once        `json:"once,omitempty"`
 	Dry      bool         `json:"dry,omitempty"`
+	// Single says that the body is one task: errors are located at body.x, else at body.tasks[i].x.
+	Single bool `json:"single,omitempty"`
 	// InBatch says that a held business key yields its holder instead of refusing (tasks and batches: true).
 	InBatch bool `json:"in_batch,omitempty"`
+}
+
+// Intern asks for the numbers of classes and lanes, so that a replica can stage rows. Classes not seen yet are made.
+type Intern struct {
+	Env   int32        `json:"env"`
+	Items []InternItem `json:"items"`
+}
+
+// InternItem is one distinct pair of class and lane of a body.
+type InternItem struct {
+	Class models.Class `json:"class"`
+	Lane  string       `json:"lane,omitempty"`
+}
+
+// Interned answers an InternItem.
+type Interned struct {
+	Class int32           `json:"class"`
+	Lane  int32           `json:"lane"`
+	Kind  models.KindName `json:"kind"`
 }
 
 // Flip makes a staged body part of the world: one row first, the tasks follow in slices.
@@ -128,6 +150,7 @@ type Return struct {
 // Beat is one lease in a heartbeat.
 type Beat struct {
 	Token      models.ID       `json:"token"`
+	Task       models.TaskRef  `json:"task,omitzero"` // as the wire token says
 	Progress   json.RawMessage `json:"progress,omitempty"`
 	Checkpoint json.RawMessage `json:"checkpoint,omitempty"`
 }
@@ -147,7 +170,8 @@ type Heartbeat struct {
 // Result is what a worker reports of one attempt.
 type Result struct {
 	Token      models.ID         `json:"token"`
-	Outcome    models.Outcome    `json:"outcome"` // succeeded, failed, cancelled, released
+	Task       models.TaskRef    `json:"task,omitzero"` // as the wire token says
+	Outcome    models.Outcome    `json:"outcome"`       // succeeded, failed, cancelled, released
 	Result     json.RawMessage   `json:"result,omitempty"`
 	Error      *models.TaskError `json:"error,omitempty"`
 	Usage      json.RawMessage   `json:"usage,omitempty"`
@@ -242,6 +266,7 @@ type Answer struct {
 	Replay    bool        `json:"replay,omitempty"` // an Idempotency-Key was known: answer from what is stored
 	Made      []models.ID `json:"made,omitempty"`
 	Submitted *Submitted  `json:"submitted,omitempty"`
+	Interned  []Interned  `json:"interned,omitempty"`
 	Claimed   *Claimed    `json:"claimed,omitempty"`
 	Beaten    *Beaten     `json:"beaten,omitempty"`
 	Settled   []Settled   `json:"settled,omitempty"`
