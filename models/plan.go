@@ -44,12 +44,10 @@ func (p *Plan) Empty() bool {
 		len(p.Ends)+len(p.Progress)+len(p.Flips)+len(p.Cursors)+len(p.Done)+len(p.Once)+len(p.Late)+len(p.Events)+len(p.Audit) == 0
 }
 
-// Change is an existing task's row after the batch: all of After is written but the two counters, flags and gate too.
+// Change is an existing task's row after the batch. All of After is written, flags and gate too, but the two counters.
 // From may equal After.State (parking, an edit); else it is one or more rows of the Law after another.
-//
-// The store changes it only while the row still stands in From and
-// carries Token; if not, the whole plan fails with RowCount. Remaining and Killed of After are ignored: they are
-// counters that only Edges and Ends change.
+// The store changes it only while the row still stands in From and carries Token; if not, the whole plan fails with
+// RowCount. Remaining and Killed of After are ignored: they are counters that only Edges and Ends change.
 type Change struct {
 	From  State
 	Token ID // the live lease's token before, zero when there was none

@@ -2,11 +2,8 @@ package postgres
 
 import (
 	"context"
-	"errors"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"nightshift/models"
 )
@@ -14,44 +11,33 @@ import (
 // People reads and writes what people own: keys, users, sessions, signing keys, stored answers. Decisions never read
 // these rows, and what decisions read is never written here.
 type People struct {
-	pool  *pgxpool.Pool
+	db    *DB
 	vault *Vault
-	begin pgx.TxOptions // a transaction as the role that sees all tenants
 }
 
-// NewPeople works on a pool whose connections may come and go.
-func NewPeople(pool *pgxpool.Pool, vault *Vault) *People {
-	role := pgx.Identifier{pool.Config().ConnConfig.Database + "_engine"}.Sanitize()
-	return &People{pool: pool, vault: vault, begin: pgx.TxOptions{BeginQuery: "BEGIN; SET LOCAL ROLE " + role}}
-}
+// NewPeople works on the pool, as the role that sees every tenant: its statements name the tenant themselves.
+func NewPeople(db *DB, vault *Vault) *People { return &People{db: db, vault: vault} }
 
 // Now is the database's clock.
 func (p *People) Now(ctx context.Context) (models.Instant, error) {
 	var micros int64
-	err := p.pool.QueryRow(ctx, `SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint`).Scan(&micros)
+	err := p.db.pool.QueryRow(ctx, `SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint`).Scan(&micros)
 	return models.Instant(micros), peopleError(err)
 }
 
 // as runs do in a transaction as the role that sees all tenants: the login itself sees nothing.
 func (p *People) as(ctx context.Context, do func(pgx.Tx) error) error {
-	return pgx.BeginTxFunc(ctx, p.pool, p.begin, do)
+	return p.db.Platform().Write(ctx, do)
 }
 
-// peopleError gives a failure of the database the code of what a caller can do about it.
+// peopleError gives a failure of the database a code that may reach a caller: those of the loop's rules do not.
 func peopleError(err error) error {
-	var known *models.Error
-	var server *pgconn.PgError
-	switch {
-	case err == nil:
-		return nil
-	case errors.As(err, &known):
-		return err
-	case errors.As(err, &server):
-		switch server.Code[:2] {
-		case "08", "53", "57", "40", "55":
-			return models.Errorf(models.Unavailable, "the database can't answer now: %w", err)
-		}
+	err = classify(err)
+	switch models.CodeOf(err) {
+	case models.Rollback, models.FenceLost:
+		return models.Errorf(models.Unavailable, "the database could not do this now: %w", err)
+	case models.BadData, models.RowCount:
 		return models.Errorf(models.Internal, "the database refused: %w", err)
 	}
-	return models.Errorf(models.Unavailable, "the database can't be reached: %w", err)
+	return err
 }

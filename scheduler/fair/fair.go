@@ -1,0 +1,84 @@
+package fair
+
+import "nightshift/models"
+
+// Clock holds the virtual times of one pool and kind, in weighted seconds.
+type Clock struct {
+	system  float64
+	tenants map[int32]*account
+}
+
+type account struct {
+	virtual float64
+	charged float64 // unweighted seconds since the clock was made
+}
+
+// NewClock makes a clock at zero.
+func NewClock() *Clock { return &Clock{tenants: map[int32]*account{}} }
+
+func (c *Clock) of(tenant int32) *account {
+	a := c.tenants[tenant]
+	if a == nil {
+		a = &account{virtual: c.system}
+		c.tenants[tenant] = a
+	}
+	return a
+}
+
+// Time is the tenant's virtual time; one that was never seen stands at the system's.
+func (c *Clock) Time(tenant int32) float64 {
+	if a := c.tenants[tenant]; a != nil {
+		return a.virtual
+	}
+	return c.system
+}
+
+// System is the pool's virtual time: the start tag of what went last.
+func (c *Clock) System() float64 { return c.system }
+
+// Charged is what the tenant was charged in all, unweighted.
+func (c *Clock) Charged(tenant int32) float64 {
+	if a := c.tenants[tenant]; a != nil {
+		return a.charged
+	}
+	return 0
+}
+
+// Wake lets a tenant that had nothing to do re-enter at the system's time: being idle earns nothing.
+func (c *Clock) Wake(tenant int32) {
+	a := c.of(tenant)
+	a.virtual = max(a.virtual, c.system)
+}
+
+// Start charges the estimated seconds of a task that starts now and moves the system's time to its start tag.
+func (c *Clock) Start(tenant int32, seconds, weight float64) {
+	a := c.of(tenant)
+	c.system = max(c.system, a.virtual)
+	c.add(a, seconds, weight)
+}
+
+// Correct charges (or gives back) the difference between what was charged and what was used.
+func (c *Clock) Correct(tenant int32, seconds, weight float64) { c.add(c.of(tenant), seconds, weight) }
+
+func (c *Clock) add(a *account, seconds, weight float64) {
+	a.virtual += seconds / weight
+	a.charged += seconds
+}
+
+// Restore sets a saved virtual time; tenant 0 is the system's.
+func (c *Clock) Restore(tenant int32, virtual float64) {
+	if tenant == 0 {
+		c.system = max(c.system, virtual)
+		return
+	}
+	c.of(tenant).virtual = virtual
+}
+
+// Save lists the virtual times, in no order.
+func (c *Clock) Save(pool string, kind models.KindName) []models.Virtual {
+	out := []models.Virtual{{Pool: pool, Kind: kind, Time: c.system}}
+	for tenant, a := range c.tenants { // any order
+		out = append(out, models.Virtual{Pool: pool, Kind: kind, Tenant: tenant, Time: a.virtual})
+	}
+	return out
+}
