@@ -1,0 +1,115 @@
+package memory
+
+import (
+	"context"
+	"encoding/json"
+
+	"nightshift/models"
+)
+
+// Facts reads what need names and the clock.
+func (s *Store) Facts(_ context.Context, need *models.Need) (*models.Facts, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f := &models.Facts{
+		Now: s.now(), Tasks: map[models.TaskRef]models.Task{}, IdemKeys: map[models.IdemRef]models.Task{},
+		Workflows: map[models.TaskRef]models.Workflow{}, Once: map[models.OnceRef]models.Once{}, Done: map[models.ID]int64{},
+		Slices: map[models.ID][]models.Task{}, Stagings: map[models.ID]models.Staging{}, Policies: map[models.TaskRef]models.RetryPolicy{},
+		Tokens: map[models.TokenRef]models.Attempt{},
+	}
+	for _, ref := range need.IdemKeys {
+		if id, held := s.holders[ref]; held {
+			f.IdemKeys[ref] = s.tasks[models.TaskRef{Env: ref.Env, ID: id}]
+		}
+	}
+	for _, ref := range need.Workflows {
+		if w, ok := s.workflow(ref); ok {
+			f.Workflows[ref] = w
+		}
+	}
+	for _, slice := range need.Slices {
+		f.Slices[slice.Cursor.ID] = s.slice(&slice)
+	}
+	for _, ref := range need.Policies {
+		if p := s.policy(ref); p != nil {
+			f.Policies[ref] = *p
+		}
+	}
+	for _, ref := range need.Tokens {
+		if a := s.ended(ref); a != nil {
+			f.Tokens[ref] = *a
+		}
+	}
+	known(need.Tasks, s.tasks, f.Tasks)
+	known(need.Once, s.once, f.Once)
+	known(need.Done, s.done, f.Done)
+	known(need.Stagings, s.stagings, f.Stagings)
+	return f, nil
+}
+
+// known copies the rows that are there.
+func known[K comparable, V any](keys []K, from, to map[K]V) {
+	for _, k := range keys {
+		if v, ok := from[k]; ok {
+			to[k] = v
+		}
+	}
+}
+
+// workflow is a workflow's row with its counts taken from the tasks.
+func (s *Store) workflow(ref models.TaskRef) (models.Workflow, bool) {
+	w, ok := s.workflows[ref]
+	w.Counts = s.counts[ref]
+	return w, ok
+}
+
+// ended is the attempt that ran under a token and ended; nil when there is none.
+func (s *Store) ended(ref models.TokenRef) *models.Attempt {
+	attempts := s.attempts[models.TaskRef{Env: ref.Env, ID: ref.Task}]
+	for i := range attempts {
+		if attempts[i].Token == ref.Token {
+			return &attempts[i]
+		}
+	}
+	return nil
+}
+
+// policy is the retry policy a task was submitted with; nil when it has none of its own.
+func (s *Store) policy(ref models.TaskRef) *models.RetryPolicy {
+	var input struct {
+		Policy json.RawMessage `json:"retry_policy"`
+	}
+	if json.Unmarshal(s.specs[ref].Input, &input) != nil || len(input.Policy) == 0 || string(input.Policy) == "null" {
+		return nil
+	}
+	policy := models.DefaultRetryPolicy() // what it leaves out is the default's
+	if json.Unmarshal(input.Policy, &policy) != nil {
+		return nil
+	}
+	return &policy
+}
+
+// slice is the next rows of a cursor.
+func (s *Store) slice(need *models.SliceNeed) []models.Task {
+	c := &need.Cursor
+	var rows []models.Task
+	take := func(ref models.TaskRef) bool {
+		if len(rows) >= need.Limit || !c.Until.IsZero() && ref.ID.Compare(c.Until) > 0 {
+			return false
+		}
+		if ref.Env == c.Env {
+			rows = append(rows, s.tasks[ref])
+		}
+		return true
+	}
+	target := models.TaskRef{Env: c.Env, ID: c.Target}
+	switch c.Kind {
+	case models.EnterStaged:
+		s.staged.of[c.Target].above(models.TaskRef{Env: c.Env, ID: c.After})(take)
+	case models.CancelWorkflow:
+		s.members.of[target].above(c.After)(func(id models.ID) bool { return take(models.TaskRef{Env: c.Env, ID: id}) })
+	case models.RedriveDead, models.DiscardDead:
+		s.dead.of[target].above(c.After)(func(id models.ID) bool { return take(models.TaskRef{Env: c.Env, ID: id}) })
+	}
+	return rows
+}

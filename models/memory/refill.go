@@ -1,0 +1,124 @@
+package memory
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+
+	"nightshift/models"
+)
+
+// Refill reads rows for the board between two batches.
+func (s *Store) Refill(_ context.Context, ask *models.RefillAsk) (*models.Refill, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := &models.Refill{Lines: make([][]models.Task, len(ask.Lines))}
+	for i, line := range ask.Lines {
+		marks := s.lines.of[line.Line]
+		if line.Gate != "" {
+			marks = s.parked.of[parkedKey{line.Line, line.Gate}]
+		}
+		from := marks.all()
+		if line.After != (models.Mark{}) {
+			from = marks.above(line.After)
+		}
+		out.Lines[i] = s.heads(line.Line.Env, from, line.Limit)
+	}
+	if t := ask.Timers; t != nil {
+		for next := range s.timers.above(timer{t.After, lastRef}) {
+			if next.at > t.Until || len(out.Timers) >= t.Limit {
+				break
+			}
+			out.Timers = append(out.Timers, s.tasks[next.ref])
+		}
+	}
+	return out, nil
+}
+
+// lastRef follows every row of one moment.
+var lastRef = models.TaskRef{Env: 1<<31 - 1, ID: models.ID{255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255}}
+
+// heads are the rows of the first marks.
+func (s *Store) heads(env int32, marks func(func(models.Mark) bool), limit int) []models.Task {
+	var rows []models.Task
+	marks(func(m models.Mark) bool {
+		if len(rows) < limit {
+			rows = append(rows, s.tasks[models.TaskRef{Env: env, ID: m.ID}])
+		}
+		return len(rows) < limit
+	})
+	return rows
+}
+
+// Load reads what a board is rebuilt from: heads rows a line, fewer when they would pass most rows in all.
+func (s *Store) Load(_ context.Context, heads, most int) (*models.Snapshot, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := &models.Snapshot{
+		Now: s.now(), Batch: s.brain.Batch,
+		Tenants: sorted(s.tenants, cmp.Compare[int32]), Environments: sorted(s.environments, cmp.Compare[int32]),
+		Kinds: sorted(s.kinds, cmp.Compare[models.KindName]), Lanes: sorted(s.lanes, cmp.Compare[int32]),
+		Classes: sorted(s.classes, cmp.Compare[int32]), Virtual: sorted(s.virtual, compareVirtual),
+		Running: s.all(s.running), Freed: s.all(s.freed),
+	}
+	for _, w := range sorted(s.workers, models.ID.Compare) {
+		if w.State != models.WorkerGone {
+			out.Workers = append(out.Workers, cloneWorker(w))
+		}
+	}
+	for _, c := range sorted(s.cursors, models.ID.Compare) {
+		if !c.Finished {
+			out.Cursors = append(out.Cursors, c)
+		}
+	}
+	for _, g := range sorted(s.stagings, models.ID.Compare) {
+		if g.Flipped && s.staged.of[g.ID].size() > 0 {
+			out.Flipped = append(out.Flipped, g)
+		}
+	}
+	if n := len(s.lines.of); n > 0 {
+		heads = min(heads, max(1, most/n))
+	}
+	for _, line := range slices.SortedFunc(maps.Keys(s.lines.of), compareLines) {
+		marks := s.lines.of[line]
+		out.Lines = append(out.Lines, models.LineCount{Line: line, Ready: int64(marks.size()), Heads: s.heads(line.Env, marks.all(), heads)})
+	}
+	for _, k := range slices.SortedFunc(maps.Keys(s.parked.of), compareParked) {
+		out.Parked = append(out.Parked, models.ParkedCount{Line: k.line, Gate: k.gate, Count: int64(s.parked.of[k].size())})
+	}
+	for _, k := range slices.SortedFunc(maps.Keys(s.wanted), compareWanted) {
+		out.Keys = append(out.Keys, models.KeyCount{Line: k.line, Key: k.key, Admitted: s.wanted[k]})
+	}
+	return out, nil
+}
+
+// all are the rows of an order.
+func (s *Store) all(refs *order[models.TaskRef]) []models.Task {
+	rows := make([]models.Task, 0, refs.size())
+	for ref := range refs.all() {
+		rows = append(rows, s.tasks[ref])
+	}
+	return rows
+}
+
+// sorted are the values of a table in order of their keys.
+func sorted[K comparable, V any](of map[K]V, compare func(a, b K) int) []V {
+	out := make([]V, 0, len(of))
+	for _, k := range slices.SortedFunc(maps.Keys(of), compare) {
+		out = append(out, of[k])
+	}
+	return out
+}
+
+func compareVirtual(a, b virtualKey) int {
+	return cmp.Or(cmp.Compare(a.pool, b.pool), cmp.Compare(a.kind, b.kind), cmp.Compare(a.tenant, b.tenant))
+}
+
+func compareParked(a, b parkedKey) int {
+	return cmp.Or(compareLines(a.line, b.line), cmp.Compare(a.gate, b.gate))
+}
+
+func compareWanted(a, b wantedKey) int {
+	return cmp.Or(compareLines(a.line, b.line), cmp.Compare(a.key, b.key))
+}
