@@ -38,7 +38,7 @@ var house = []room{
 	{"bench", 60, "any", "measures the rooms from above"},
 	{"examples", 60, "any", "shows the rooms from above"},
 	{"web", 50, "any", "routes, guards, forwarding; everything HTTP that is not one handler"},
-	{"handlers", 40, "any", "turn HTTP into verbs"},
+	{"handlers", 38, "any", "hold what all handlers share"},
 	{"handlers/api", 40, "any", "turns the public API into verbs"},
 	{"handlers/ui", 40, "any", "turns pages into verbs"},
 	{"handlers/worker", 40, "any", "turns the worker protocol into verbs"},

@@ -1,0 +1,67 @@
+# Every target says in one line what it does; `make help` prints them.
+GO      ?= go
+TOOLS   := $(GO) tool -modfile=tools.mod
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
+OURS     = $$(git ls-files -co --exclude-standard -- '*.go' | grep -v _templ.go)
+
+.PHONY: help
+help: ## print this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
+
+.PHONY: build
+build: ## build ./nightshift
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-X main.version=$(VERSION)" -o nightshift .
+
+.PHONY: run
+run: ## serve with the embedded database on http://127.0.0.1:8080
+	$(GO) run . serve
+
+.PHONY: demo
+demo: ## a whole night: database, tenants, workers, documents, pages
+	$(GO) run . demo
+
+.PHONY: check
+check: lint test ## lint and test: what to run before each commit
+
+.PHONY: test
+test: ## all tests
+	$(GO) test -count=1 -timeout 10m ./...
+
+.PHONY: race
+race: ## all tests under the race detector
+	$(GO) test -race -count=1 -timeout 20m ./...
+
+.PHONY: lint
+lint: ## gofumpt, go vet, staticcheck and templ's format
+	@bad=$$($(TOOLS) gofumpt -l $(OURS)); test -z "$$bad" || { echo "not gofumpt-ed (make format):"; echo "$$bad"; exit 1; }
+	$(GO) vet ./...
+	$(TOOLS) staticcheck ./...
+	$(GO) tool templ fmt -fail templates
+
+.PHONY: format
+format: ## format Go and templ files
+	$(TOOLS) gofumpt -w $(OURS)
+	$(GO) tool templ fmt templates
+
+.PHONY: gen
+gen: ## write what is generated: templ's Go code and whatever go:generate names
+	$(GO) tool templ generate
+	$(GO) generate ./...
+
+.PHONY: fresh
+fresh: ## fail when generated files are not as generated
+	@seen() { { git diff; git ls-files -o --exclude-standard; } | git hash-object --stdin; }; \
+	before=$$(seen); $(MAKE) --no-print-directory gen || exit 1; \
+	test "$$before" = "$$(seen)" || { git status --short; echo "generated anew just now: commit the result of make gen"; exit 1; }
+
+.PHONY: bench
+bench: ## speed, as ratios against PostgreSQL's own limit measured beside it
+	$(GO) run ./bench
+
+.PHONY: sim
+sim: ## the quality of decisions, under a virtual clock
+	$(GO) test -count=1 -v -timeout 30m ./scheduler/sim/...
+
+.PHONY: image
+image: ## build the container image
+	docker build --build-arg VERSION=$(VERSION) -t nightshift:$(VERSION) -t nightshift:latest .
