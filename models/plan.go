@@ -256,6 +256,7 @@ type ParkedCount struct {
 	Line  LineID
 	Gate  string
 	Count int64
+	Limit int32 // the largest key limit among them
 }
 
 // KeyCount says how many ready, ungated tasks of a line want a concurrency key.
@@ -263,6 +264,7 @@ type KeyCount struct {
 	Line     LineID
 	Key      string
 	Admitted int64
+	Limit    int32 // the largest key limit among them
 }
 
 // Snapshot is what a board is rebuilt from.

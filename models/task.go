@@ -42,6 +42,7 @@ type Task struct {
 	AttemptID    ID
 	Token        ID // the lease's token; zero when not live
 	LeaseUntil   Instant
+	Cards        int64 // which of the worker's cards it got, a bit each
 	HardSeconds  int32
 	SoftSeconds  int32
 	DelaySeconds int32   // counts from the end of the dependencies; 0 when run_at is known

@@ -1,0 +1,279 @@
+package board
+
+import (
+	"cmp"
+	"slices"
+
+	"nightshift/models"
+	"nightshift/scheduler/fair"
+)
+
+// Limits bound the board.
+type Limits struct {
+	Heads       int // tasks a line keeps at rest
+	MostHeads   int // that a busy line grows to
+	MostEntries int // over all lines
+	MostTimers  int
+}
+
+// DefaultLimits are those of production.
+func DefaultLimits() Limits {
+	return Limits{Heads: 4, MostHeads: 512, MostEntries: 200_000, MostTimers: 50_000}
+}
+
+// Entry is one task the board holds: because it stands in a window, waits for a moment, or runs.
+type Entry struct {
+	Row   models.Task
+	Lease *Lease
+
+	line  *Line
+	timer models.Instant // its place in the timers, 0: none
+	index int            // in the timers' heap
+}
+
+// Windowed says that the entry stands in its line's window.
+func (e *Entry) Windowed() bool { return e.line != nil }
+
+// Board is the picture. Its maps may be read freely; they are changed by its methods alone.
+type Board struct {
+	Limits  Limits
+	Tenants map[int32]*models.Tenant
+	Envs    map[int32]*models.Environment
+	Kinds   [4]models.Kind
+	Lanes   map[int32]*Lane
+	Classes map[int32]*models.Class
+	Workers map[models.ID]*Worker
+	Leases  map[models.ID]*Lease // by token
+	Pools   map[string]*Pool
+	Counted Counted
+
+	lanesByName map[laneName]int32
+	classes     map[string]int32 // by digest
+	instances   map[instance]*Worker
+	held        map[models.ID]*Entry
+	lines       map[models.LineID]*Line
+	queues      [4]map[int32]*Queue
+	order       [4][]*Queue
+	keys        map[KeyID]*Key
+	touched     map[KeyID]bool
+	clocks      map[clockID]*fair.Clock
+	timers      timerHeap
+	horizon     models.Instant // every timer up to here is held
+	entries     int            // in windows
+	ready       [4]int64
+	parked      int64
+}
+
+// Counted counts what the board did to stay within its limits and to park tasks.
+type Counted struct {
+	Refills, Shrinks, Parkings, Unparkings, Rebuilds int64
+}
+
+type laneName struct {
+	env  int32
+	name string
+}
+
+type instance struct {
+	tenant int32
+	name   string
+}
+
+type clockID struct {
+	pool string
+	kind models.KindName
+}
+
+// Lane is a lane with what the board counts of it.
+type Lane struct {
+	models.Lane
+	Running int32
+	Depth   int64 // ready, ungated
+	Parked  int64
+	In, Out Rate
+}
+
+// New makes an empty board.
+func New(limits Limits) *Board {
+	b := &Board{
+		Limits: limits, Tenants: map[int32]*models.Tenant{}, Envs: map[int32]*models.Environment{}, Lanes: map[int32]*Lane{},
+		Classes: map[int32]*models.Class{}, Workers: map[models.ID]*Worker{}, Leases: map[models.ID]*Lease{}, Pools: map[string]*Pool{},
+		lanesByName: map[laneName]int32{}, classes: map[string]int32{}, instances: map[instance]*Worker{}, held: map[models.ID]*Entry{},
+		lines: map[models.LineID]*Line{}, keys: map[KeyID]*Key{}, touched: map[KeyID]bool{}, clocks: map[clockID]*fair.Clock{},
+	}
+	for k := range b.queues {
+		b.queues[k] = map[int32]*Queue{}
+	}
+	for _, k := range models.DefaultKinds() {
+		b.Kinds[k.Name] = k
+	}
+	return b
+}
+
+// PutTenant adds or replaces a tenant.
+func (b *Board) PutTenant(t models.Tenant) { b.Tenants[t.Number] = &t }
+
+// PutEnv adds or replaces an environment.
+func (b *Board) PutEnv(e models.Environment) { b.Envs[e.Env] = &e }
+
+// PutLane adds or replaces a lane, keeping its counts.
+func (b *Board) PutLane(l models.Lane) {
+	if old := b.Lanes[l.Number]; old != nil {
+		delete(b.lanesByName, laneName{old.Env, old.Name})
+		old.Lane = l
+	} else {
+		b.Lanes[l.Number] = &Lane{Lane: l}
+	}
+	b.lanesByName[laneName{l.Env, l.Name}] = l.Number
+}
+
+// DropLane forgets a lane.
+func (b *Board) DropLane(number int32) {
+	if l := b.Lanes[number]; l != nil {
+		delete(b.lanesByName, laneName{l.Env, l.Name})
+		delete(b.Lanes, number)
+	}
+}
+
+// LaneNamed finds a lane of an environment.
+func (b *Board) LaneNamed(env int32, name string) *Lane {
+	if n, ok := b.lanesByName[laneName{env, name}]; ok {
+		return b.Lanes[n]
+	}
+	return nil
+}
+
+// LanesOf lists an environment's lanes by number.
+func (b *Board) LanesOf(env int32) []*Lane {
+	var out []*Lane
+	for _, l := range b.Lanes { // any order: sorted below
+		if l.Env == env {
+			out = append(out, l)
+		}
+	}
+	slices.SortFunc(out, func(a, b *Lane) int { return cmp.Compare(a.Number, b.Number) })
+	return out
+}
+
+// PutClass adds a class.
+func (b *Board) PutClass(c models.Class) {
+	b.Classes[c.Number] = &c
+	b.classes[c.Digest()] = c.Number
+}
+
+// ClassNumber finds a class by its requirements; 0: it is new.
+func (b *Board) ClassNumber(c models.Class) int32 { return b.classes[c.Digest()] }
+
+// LiveClasses counts the distinct classes with ready or running tasks in an environment.
+func (b *Board) LiveClasses(env int32) int {
+	seen := map[int32]bool{}
+	for id := range b.lines { // any order: a count
+		if id.Env == env {
+			seen[id.Class] = true
+		}
+	}
+	return len(seen)
+}
+
+// TenantOf is the tenant of an environment, 0 when there is none.
+func (b *Board) TenantOf(env int32) int32 {
+	if e := b.Envs[env]; e != nil {
+		return e.Tenant
+	}
+	return 0
+}
+
+// Weight is the tenant's weight, 1 when it is unknown.
+func (b *Board) Weight(tenant int32) float64 {
+	if t := b.Tenants[tenant]; t != nil && t.Weight > 0 {
+		return t.Weight
+	}
+	return 1
+}
+
+// Clock is the fair clock of a pool and kind.
+func (b *Board) Clock(pool string, kind models.KindName) *fair.Clock {
+	id := clockID{pool, kind}
+	c := b.clocks[id]
+	if c == nil {
+		c = fair.NewClock()
+		b.clocks[id] = c
+	}
+	return c
+}
+
+// Virtuals lists every virtual time for saving, in a fixed order.
+func (b *Board) Virtuals() []models.Virtual {
+	var out []models.Virtual
+	for id, c := range b.clocks { // any order: sorted below
+		out = append(out, c.Save(id.pool, id.kind)...)
+	}
+	slices.SortFunc(out, func(a, b models.Virtual) int {
+		return cmp.Or(cmp.Compare(a.Pool, b.Pool), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Tenant, b.Tenant))
+	})
+	return out
+}
+
+// KeepClocks takes over the clocks of the board before: virtual times outlive a rebuild inside one process.
+func (b *Board) KeepClocks(old *Board) { b.clocks = old.clocks }
+
+// Held is what the board knows of a task, or nil.
+func (b *Board) Held(id models.ID) *Entry { return b.held[id] }
+
+func (b *Board) hold(row *models.Task) *Entry {
+	e := b.held[row.ID]
+	if e == nil {
+		e = &Entry{Row: *row}
+		b.held[row.ID] = e
+	}
+	return e
+}
+
+func (b *Board) release(e *Entry) {
+	if e.line == nil && e.timer == 0 && e.Lease == nil {
+		delete(b.held, e.Row.ID)
+	}
+}
+
+// Entries is how many tasks stand in windows, Lines how many lines have any ready task.
+func (b *Board) Entries() int { return b.entries }
+
+// Lines is the number of lines with ready tasks.
+func (b *Board) Lines() int { return len(b.lines) }
+
+// ReadyOf counts the ready, ungated tasks of a kind.
+func (b *Board) ReadyOf(kind models.KindName) int64 { return b.ready[kind] }
+
+// ParkedTasks counts the parked ones.
+func (b *Board) ParkedTasks() int64 { return b.parked }
+
+// Rate counts what passed in the last ten whole seconds.
+type Rate struct {
+	buckets [10]int32
+	second  int64
+}
+
+func (r *Rate) roll(now models.Instant) int64 {
+	s := int64(now) / 1_000_000
+	for ; r.second < s && r.second > s-11; r.second++ {
+		r.buckets[(r.second+1)%10] = 0
+	}
+	if r.second <= s-11 {
+		r.buckets = [10]int32{}
+	}
+	r.second = max(r.second, s)
+	return r.second
+}
+
+// Add counts one.
+func (r *Rate) Add(now models.Instant) { r.buckets[r.roll(now)%10]++ }
+
+// PerSecond is the mean over ten seconds.
+func (r *Rate) PerSecond(now models.Instant) float64 {
+	r.roll(now)
+	sum := int32(0)
+	for _, n := range r.buckets {
+		sum += n
+	}
+	return float64(sum) / 10
+}

@@ -1,0 +1,219 @@
+package board
+
+import (
+	"fmt"
+	"math/bits"
+	"slices"
+
+	"nightshift/models"
+)
+
+// Build makes the board of a snapshot. Leases keep the moment the row says; whoever rebuilds renews or restores them.
+func Build(limits Limits, s *models.Snapshot) *Board {
+	b := New(limits)
+	for _, t := range s.Tenants {
+		b.PutTenant(t)
+	}
+	for _, e := range s.Environments {
+		b.PutEnv(e)
+	}
+	for _, k := range s.Kinds {
+		b.Kinds[k.Name] = k
+	}
+	for _, l := range s.Lanes {
+		b.PutLane(l)
+	}
+	for _, c := range s.Classes {
+		b.PutClass(c)
+	}
+	for _, w := range s.Workers {
+		b.PutWorker(w)
+	}
+	for _, v := range s.Virtual {
+		b.Clock(v.Pool, v.Kind).Restore(v.Tenant, v.Time)
+	}
+	for i := range s.Running {
+		b.Grant(&s.Running[i], CardsOf(s.Running[i].Cards), s.Running[i].StartedAt)
+	}
+	for _, l := range s.Lines {
+		b.restoreLine(&l)
+	}
+	for _, p := range s.Parked {
+		b.restoreParked(p)
+	}
+	for _, k := range s.Keys {
+		key := b.key(k.Line.Env, k.Key)
+		key.Admitted[k.Line] = int32(k.Admitted)
+		key.Limit = max(key.Limit, k.Limit)
+	}
+	return b
+}
+
+func (b *Board) restoreLine(c *models.LineCount) {
+	if c.Ready == 0 {
+		return
+	}
+	l := b.openLine(c.Line)
+	b.count(l, c.Ready)
+	l.all = int64(len(c.Heads)) >= c.Ready
+	for i := range c.Heads {
+		b.insert(l, &c.Heads[i])
+		l.mark = markOf(&c.Heads[i])
+	}
+}
+
+func (b *Board) restoreParked(p models.ParkedCount) {
+	b.parked += p.Count
+	if lane := b.Lanes[p.Line.Lane]; lane != nil {
+		lane.Parked += p.Count
+	}
+	if name, ok := KeyOf(p.Gate); ok {
+		k := b.key(p.Line.Env, name)
+		k.Parked[p.Line] = p.Count
+		k.Limit = max(k.Limit, p.Limit)
+		b.touched[k.ID] = true
+	}
+}
+
+// CardsOf and CardBits turn a set of cards into the row's bits and back.
+func CardsOf(set int64) []int {
+	var out []int
+	for v := uint64(set); v != 0; v &= v - 1 {
+		out = append(out, bits.TrailingZeros64(v))
+	}
+	return out
+}
+
+// CardBits is the row's form of a set of cards.
+func CardBits(cards []int) (set int64) {
+	for _, c := range cards {
+		set |= 1 << c
+	}
+	return set
+}
+
+// Check says where the board differs from one rebuilt from the snapshot, nil when nowhere. The snapshot must be of the
+// moment after the last commit, with nothing decided since.
+func (b *Board) Check(s *models.Snapshot) error {
+	fresh := Build(b.Limits, s)
+	for _, check := range []func(*Board) error{b.checkLines, b.checkKeys, b.checkLeases, b.checkCounts} {
+		if err := check(fresh); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *Board) checkLines(fresh *Board) error {
+	entries := 0
+	for _, id := range sortedLines(b.lines) {
+		l, want := b.lines[id], fresh.lines[id]
+		entries += len(l.window)
+		if want == nil || l.Ready != want.Ready {
+			return fmt.Errorf("line %v: %d ready on the board, the rows say %d", id, l.Ready, readyOf(want))
+		}
+		if l.all && int64(len(l.window)) != l.Ready {
+			return fmt.Errorf("line %v: the window says it holds all, but has %d of %d", id, len(l.window), l.Ready)
+		}
+		for i := 0; i < min(len(l.window), len(want.window)); i++ {
+			if got, row := &l.window[i].Row, &want.window[i].Row; got.ID != row.ID {
+				return fmt.Errorf("line %v: number %d is %x on the board, %x in the rows", id, i, got.ID, row.ID)
+			}
+		}
+	}
+	for _, id := range sortedLines(fresh.lines) {
+		if b.lines[id] == nil {
+			return fmt.Errorf("line %v is missing: the rows say %d ready", id, fresh.lines[id].Ready)
+		}
+	}
+	if entries != b.entries {
+		return fmt.Errorf("%d entries counted, %d in windows", b.entries, entries)
+	}
+	return nil
+}
+
+func readyOf(l *Line) int64 {
+	if l == nil {
+		return 0
+	}
+	return l.Ready
+}
+
+func (b *Board) checkKeys(fresh *Board) error {
+	for id := range merged(b.keys, fresh.keys) { // any order: the first difference found will do
+		got, want := b.keys[id], fresh.keys[id]
+		if got == nil {
+			got = &Key{}
+		}
+		if want == nil {
+			want = &Key{}
+		}
+		if got.Live != want.Live {
+			return fmt.Errorf("key %v: %d live on the board, the rows say %d", id, got.Live, want.Live)
+		}
+		for line := range merged(got.Admitted, want.Admitted) { // any order
+			if got.Admitted[line] != want.Admitted[line] {
+				return fmt.Errorf("key %v line %v: %d admitted on the board, the rows say %d", id, line, got.Admitted[line], want.Admitted[line])
+			}
+		}
+		for line := range merged(got.Parked, want.Parked) { // any order
+			if got.Parked[line] != want.Parked[line] {
+				return fmt.Errorf("key %v line %v: %d parked on the board, the rows say %d", id, line, got.Parked[line], want.Parked[line])
+			}
+		}
+	}
+	return nil
+}
+
+func merged[K comparable, A, B any](a map[K]A, b map[K]B) map[K]bool {
+	out := map[K]bool{}
+	for k := range a { // any order: a set
+		out[k] = true
+	}
+	for k := range b { // any order: a set
+		out[k] = true
+	}
+	return out
+}
+
+func (b *Board) checkLeases(fresh *Board) error {
+	for token := range merged(b.Leases, fresh.Leases) { // any order: the first difference found will do
+		got, want := b.Leases[token], fresh.Leases[token]
+		switch {
+		case want == nil:
+			return fmt.Errorf("the board holds a lease of task %x (%s) that no row carries", got.Row().ID, got.Row().State)
+		case got == nil:
+			return fmt.Errorf("the lease of task %x (%s) is not on the board", want.Row().ID, want.Row().State)
+		case got.Row().State != want.Row().State, got.Row().ID != want.Row().ID, got.Row().Attempt != want.Row().Attempt:
+			return fmt.Errorf("lease %x: %+v on the board, %+v in the row", token, *got.Row(), *want.Row())
+		case !slices.Equal(got.Cards, want.Cards):
+			return fmt.Errorf("task %x: cards %v on the board, %v in the row", got.Row().ID, got.Cards, want.Cards)
+		}
+	}
+	return nil
+}
+
+func (b *Board) checkCounts(fresh *Board) error {
+	if b.parked != fresh.parked || b.ready != fresh.ready {
+		return fmt.Errorf("%d parked and %v ready on the board, the rows say %d and %v", b.parked, b.ready, fresh.parked, fresh.ready)
+	}
+	for n := range merged(b.Lanes, fresh.Lanes) { // any order: the first difference found will do
+		got, want := b.Lanes[n], fresh.Lanes[n]
+		if got == nil || want == nil {
+			return fmt.Errorf("lane %d: on the board %v, in the rows %v", n, got != nil, want != nil)
+		}
+		if got.Running != want.Running || got.Depth != want.Depth || got.Parked != want.Parked {
+			return fmt.Errorf("lane %s: running %d, depth %d, parked %d on the board; the rows say %d, %d, %d", got.Name, got.Running, got.Depth, got.Parked, want.Running, want.Depth, want.Parked)
+		}
+	}
+	for id := range merged(b.Workers, fresh.Workers) { // any order: the first difference found will do
+		got, want := b.Workers[id], fresh.Workers[id]
+		if got == nil || want == nil {
+			return fmt.Errorf("worker %x: on the board %v, in the rows %v", id, got != nil, want != nil)
+		}
+		if got.Session != want.Session || got.State != want.State || len(got.Leases) != len(want.Leases) || got.Use.CPUMilli != want.Use.CPUMilli || got.Use.Slots != want.Use.Slots || !slices.Equal(got.Use.VRAMMB, want.Use.VRAMMB) {
+			return fmt.Errorf("worker %s: in use %+v on the board, %+v by the rows", got.Name, got.Use, want.Use)
+		}
+	}
+	return nil
+}

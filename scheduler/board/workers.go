@@ -1,0 +1,185 @@
+package board
+
+import (
+	"encoding/json"
+	"slices"
+
+	"nightshift/models"
+	"nightshift/scheduler/fit"
+)
+
+// Worker is a worker with what it runs.
+type Worker struct {
+	models.Worker
+	Use    *fit.Use
+	Leases []*Lease // in the order they were granted
+
+	fits map[int32]bool // by class
+}
+
+// Lease is a worker's right to one attempt.
+type Lease struct {
+	Entry     *Entry
+	Worker    *Worker // nil when its worker is not known any more
+	Kind      models.KindName
+	Pool      string
+	Tenant    int32
+	Cards     []int
+	Until     models.Instant
+	GrantedAt models.Instant
+	Rate      float64 // share of its pool, the dominant resource's
+	Charged   float64 // seconds of the pool charged so far
+	Progress  json.RawMessage
+
+	SoftTold  bool           // soft_timeout was signalled
+	MissedAt  models.Instant // first beat that did not list it, 0: none
+	Confirmed bool           // a beat listed it
+}
+
+// Row is the task's row.
+func (l *Lease) Row() *models.Task { return &l.Entry.Row }
+
+// Pool is a group of like workers with what they have in all.
+type Pool struct {
+	Workers  int
+	Slots    int64
+	CPUMilli int64
+	MemoryMB int64
+	Cards    int64
+	VRAMMB   int64
+}
+
+func (p *Pool) add(w *models.Worker, sign int64) {
+	p.Workers += int(sign)
+	p.Slots += sign * int64(w.Slots)
+	for _, n := range w.KindSlots { // any order: a sum
+		p.Slots += sign * int64(n)
+	}
+	p.CPUMilli += sign * w.CPUMilli
+	p.MemoryMB += sign * w.MemoryMB
+	for _, c := range w.GPUs {
+		p.Cards += sign
+		p.VRAMMB += sign * c.VRAMMB
+	}
+}
+
+// Share is the class's dominant share of the pool.
+func (p *Pool) Share(c *models.Class) float64 {
+	part := func(need, all int64) float64 {
+		if need <= 0 || all <= 0 {
+			return 0
+		}
+		return float64(need) / float64(all)
+	}
+	cards := int64(fit.Cards(c))
+	return max(part(1, p.Slots), part(c.CPUMilli, p.CPUMilli), part(c.MemoryMB, p.MemoryMB), part(cards, p.Cards), part(cards*c.VRAMMB, p.VRAMMB))
+}
+
+// PutWorker adds a worker or replaces what it says of itself, keeping its leases.
+func (b *Board) PutWorker(w models.Worker) *Worker {
+	old := b.Workers[w.ID]
+	if old == nil {
+		old = &Worker{Use: fit.NewUse(&w)}
+		b.Workers[w.ID] = old
+	} else {
+		b.pool(old.Pool).add(&old.Worker, -1)
+	}
+	old.Worker = w
+	old.fits = map[int32]bool{}
+	b.pool(w.Pool).add(&w, 1)
+	b.instances[instance{w.Tenant, w.Instance}] = old
+	old.Use = fit.NewUse(&w)
+	for _, l := range old.Leases {
+		old.Use.Take(&old.Worker, l.Kind, b.Classes[l.Row().Class], l.Cards)
+	}
+	return old
+}
+
+func (b *Board) pool(name string) *Pool {
+	p := b.Pools[name]
+	if p == nil {
+		p = &Pool{}
+		b.Pools[name] = p
+	}
+	return p
+}
+
+// DropWorker forgets a worker; its leases must have been ended.
+func (b *Board) DropWorker(w *Worker) {
+	b.pool(w.Pool).add(&w.Worker, -1)
+	if b.pool(w.Pool).Workers == 0 {
+		delete(b.Pools, w.Pool)
+	}
+	delete(b.instances, instance{w.Tenant, w.Instance})
+	delete(b.Workers, w.ID)
+}
+
+// Instance finds the worker of an instance id.
+func (b *Board) Instance(tenant int32, name string) *Worker {
+	return b.instances[instance{tenant, name}]
+}
+
+// Fits says whether the worker could ever run the class, and remembers it.
+func (b *Board) Fits(w *Worker, class int32) bool {
+	ok, known := w.fits[class]
+	if !known {
+		c := b.Classes[class]
+		ok = c != nil && fit.Lack(&w.Worker, c) == ""
+		w.fits[class] = ok
+	}
+	return ok
+}
+
+// Serves says whether the worker takes tasks of this environment, lane and kind.
+func (b *Board) Serves(w *Worker, env int32, lane *Lane) bool {
+	switch {
+	case w.Tenant != 0 && w.Tenant != b.TenantOf(env), w.Env != 0 && w.Env != env:
+		return false
+	case len(w.Lanes) > 0 && (lane == nil || !slices.Contains(w.Lanes, lane.Name)):
+		return false
+	case len(w.Kinds) > 0 && (lane == nil || !slices.Contains(w.Kinds, lane.Kind)):
+		return false
+	}
+	return true
+}
+
+// Grant makes a running row's lease. The row carries worker, token and LeaseUntil.
+func (b *Board) Grant(row *models.Task, cards []int, now models.Instant) *Lease {
+	e := b.hold(row)
+	e.Row = *row
+	w := b.Workers[row.Worker]
+	l := &Lease{
+		Entry: e, Worker: w, Kind: b.kindOf(row.Lane), Tenant: b.TenantOf(row.Env), Cards: cards,
+		Until: row.LeaseUntil, GrantedAt: now,
+	}
+	e.Lease = l
+	b.Leases[row.Token] = l
+	if lane := b.Lanes[row.Lane]; lane != nil {
+		lane.Running++
+	}
+	b.holdKey(row)
+	if w != nil {
+		class := b.Classes[row.Class]
+		l.Pool = w.Pool
+		l.Rate = b.pool(w.Pool).Share(class)
+		w.Leases = append(w.Leases, l)
+		w.Use.Take(&w.Worker, l.Kind, class, cards)
+	}
+	return l
+}
+
+// End takes a lease off: slot, cards and key are free again.
+func (b *Board) End(l *Lease) {
+	row := l.Row()
+	delete(b.Leases, row.Token)
+	if lane := b.Lanes[row.Lane]; lane != nil {
+		lane.Running--
+	}
+	b.freeKey(row)
+	if w := l.Worker; w != nil {
+		w.Leases = slices.DeleteFunc(w.Leases, func(o *Lease) bool { return o == l })
+		w.Use.Give(&w.Worker, l.Kind, b.Classes[row.Class], l.Cards)
+	}
+	l.Entry.Lease = nil
+	b.release(l.Entry)
+}
