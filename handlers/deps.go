@@ -12,6 +12,7 @@ import (
 // Deps is what handlers work with. It is filled once, at the start, and never changed.
 type Deps struct {
 	Door   engine.Door
+	DB     *postgres.DB
 	People *postgres.People
 	Vault  *postgres.Vault
 	// Now is the database's clock as this replica knows it.

@@ -1,0 +1,318 @@
+package api
+
+import (
+	"math"
+	"slices"
+
+	"nightshift/handlers/body"
+	"nightshift/models"
+	"nightshift/scheduler/engine"
+)
+
+func (d *draft) runAt(v body.Value) {
+	d.given.runAt = true
+	d.input.RunAt = v.Time()
+}
+
+func (d *draft) delay(v body.Value) {
+	d.given.delay = true
+	d.task.DelaySeconds = seconds(v, 0)
+}
+
+func (d *draft) key(v body.Value) {
+	d.given.key = true
+	d.task.Key = v.String(1, maxKeyBytes)
+}
+
+const (
+	maxMemoryMB = 1 << 30 // a petabyte
+	maxGPUs     = 1024
+)
+
+func (d *draft) resources(v body.Value) {
+	class := &d.task.Class
+	v.Members(func(name string, m body.Value) {
+		switch {
+		case name == "tokens":
+			refuseUnbuilt(m, "")
+		case name == "cpu" && !m.Null():
+			class.CPUMilli = int64(math.Ceil(m.Number(0, 10_000) * 1000))
+		case name == "memory_mb" && !m.Null():
+			class.MemoryMB = m.Int(0, maxMemoryMB)
+		case name == "disk_mb" && !m.Null():
+			class.DiskMB = m.Int(0, maxMemoryMB)
+		case name == "gpu" && !m.Null():
+			class.GPU = int32(m.Int(0, maxGPUs))
+		case name == "vram_mb" && !m.Null():
+			class.VRAMMB = m.Int(0, maxMemoryMB)
+		case !m.Null() || !slices.Contains([]string{"cpu", "memory_mb", "disk_mb", "gpu", "vram_mb"}, name):
+			m.Wrong("there is no such field")
+		}
+	})
+	if class.VRAMMB > 0 && class.GPU == 0 {
+		class.GPU = 1 // memory of a card is asked for, so a card is
+	}
+}
+
+func (d *draft) model(v body.Value) {
+	if v.IsObject() {
+		v.Wrong("choosing among models is not available in this version; name one")
+		return
+	}
+	d.task.Class.Model = v.Name()
+}
+
+func (d *draft) estimatedCost(v body.Value) {
+	cost := v.Number(0, 1_000_000)
+	cost = math.Round(cost*1e6) / 1e6
+	d.input.EstimatedCostUSD = &cost
+}
+
+func (d *draft) estimatedSeconds(v body.Value) {
+	d.task.EstimateMS = int64(math.Ceil(v.Number(0, maxDurationSeconds) * 1000))
+}
+
+func (d *draft) timeout(v body.Value) {
+	v.Members(func(name string, m body.Value) {
+		switch {
+		case name == "total_seconds":
+			refuseUnbuilt(m, "")
+		case name != "soft_seconds" && name != "hard_seconds":
+			m.Wrong("there is no such field")
+		case m.Null():
+		case name == "soft_seconds":
+			d.task.SoftSeconds = seconds(m, aMoment)
+		default:
+			d.given.hard = true
+			d.task.HardSeconds = seconds(m, aMoment)
+		}
+	})
+}
+
+func (d *draft) timeoutSeconds(v body.Value) {
+	d.given.sugarHard = true
+	d.task.HardSeconds = seconds(v, aMoment)
+}
+
+const maxAttempts = 1000
+
+func (d *draft) retryPolicy(v body.Value) {
+	p := models.DefaultRetryPolicy()
+	givenMax := false
+	v.Members(func(name string, m body.Value) {
+		if m.Null() && slices.Contains([]string{"max_attempts", "backoff", "initial_delay_seconds", "max_delay_seconds", "jitter", "classes"}, name) {
+			return
+		}
+		switch name {
+		case "max_attempts":
+			p.MaxAttempts = int32(m.Int(1, maxAttempts))
+		case "backoff":
+			p.Backoff = m.OneOf("exponential", "linear", "fixed")
+		case "initial_delay_seconds":
+			p.InitialDelay = m.Number(0, maxDurationSeconds)
+		case "max_delay_seconds":
+			givenMax = true
+			p.MaxDelay = m.Number(0, maxDurationSeconds)
+		case "jitter":
+			p.Jitter = m.Bool()
+		case "classes":
+			p.Classes = classPolicies(m)
+		default:
+			m.Wrong("there is no such field")
+		}
+	})
+	switch {
+	case p.InitialDelay <= p.MaxDelay:
+	case givenMax:
+		d.r.problem.Addf(body.Dot(v.At, "max_delay_seconds"), "must not be below initial_delay_seconds")
+	default:
+		p.MaxDelay = p.InitialDelay
+	}
+	d.task.MaxAttempts, d.task.HasPolicy = p.MaxAttempts, true
+	d.input.RetryPolicy = &p
+}
+
+func classPolicies(v body.Value) map[string]models.ClassPolicy {
+	classes := map[string]models.ClassPolicy{}
+	v.Members(func(class string, of body.Value) {
+		if !slices.Contains(models.ErrorClasses, class) {
+			of.Wrong("there is no such error class")
+			return
+		}
+		var p models.ClassPolicy
+		of.Members(func(name string, m body.Value) {
+			if name != "max_attempts" {
+				m.Wrong("there is no such field")
+				return
+			}
+			p.MaxAttempts = int32(m.Int(1, maxAttempts))
+		})
+		if p.MaxAttempts == 0 {
+			of.Wrong("needs max_attempts")
+		}
+		classes[class] = p
+	})
+	return classes
+}
+
+const maxKeyLimit = 1_000_000
+
+func (d *draft) concurrency(v body.Value) {
+	n := v.Elements(func(i int, e body.Value) {
+		if i > 0 {
+			return
+		}
+		d.given.concurrency = true
+		d.task.KeyLimit = 1
+		named := false
+		e.Members(func(name string, m body.Value) {
+			switch name {
+			case "key":
+				named = true
+				d.task.LimitKey = m.String(1, maxKeyBytes)
+			case "limit":
+				if !m.Null() {
+					d.task.KeyLimit = int32(m.Int(1, maxKeyLimit))
+				}
+			default:
+				m.Wrong("there is no such field")
+			}
+		})
+		if !named && e.IsObject() {
+			d.r.problem.Addf(body.Dot(e.At, "key"), "is required")
+		}
+	})
+	if n > 1 {
+		v.Wrong("more than one entry is not available in this version")
+	}
+}
+
+func (d *draft) concurrencyKey(v body.Value) {
+	d.given.sugarKey = true
+	d.task.LimitKey = v.String(1, maxKeyBytes)
+	if d.task.KeyLimit == 0 {
+		d.task.KeyLimit = 1
+	}
+}
+
+func (d *draft) concurrencyLimit(v body.Value) {
+	d.given.sugarLimit = true
+	d.task.KeyLimit = int32(v.Int(1, maxKeyLimit))
+}
+
+func (d *draft) idempotencyKey(v body.Value) {
+	if d.r.graph != nil {
+		v.Wrong("a task of a workflow has none: its key in the workflow is what makes it one")
+		return
+	}
+	d.task.IdemKey = v.String(1, maxKeyBytes)
+}
+
+func (d *draft) selector(v body.Value) {
+	if words := v.Words(MaxLabels, maxKeyBytes, maxKeyBytes); len(words) > 0 {
+		d.task.Class.Selector = words
+	}
+}
+
+func (d *draft) exhausted(v body.Value) {
+	d.task.FailWhenSpent = v.OneOf("dead_letter", "fail") == "fail"
+}
+
+func (d *draft) dependsOn(v body.Value) {
+	n := v.Elements(func(i int, e body.Value) {
+		if i < MaxDependsOn {
+			d.deps = append(d.deps, e)
+		}
+	})
+	if n > MaxDependsOn {
+		v.Wrong("must have at most %d entries", MaxDependsOn)
+	}
+}
+
+// edges reads what the task waits for once it has its place in the graph.
+func (d *draft) edges() {
+	if len(d.deps) == 0 {
+		return
+	}
+	seen := make(map[models.ID]models.On, len(d.deps))
+	d.task.DependsOn = make([]engine.Dependency, 0, len(d.deps))
+	for _, v := range d.deps {
+		id, on, ok := d.dependency(v)
+		if !ok {
+			continue
+		}
+		before, twice := seen[id]
+		switch {
+		case twice && before != on:
+			v.Wrong("names a task twice with different conditions")
+		case !twice:
+			seen[id] = on
+			d.task.DependsOn = append(d.task.DependsOn, engine.Dependency{Task: id, On: on})
+		}
+	}
+}
+
+// dependency reads "a", {"key": "a", "on": …} in a workflow, "task_…" and {"task": "task_…", "on": …} everywhere.
+func (d *draft) dependency(v body.Value) (id models.ID, on models.On, ok bool) {
+	if v.IsString() {
+		name := v.String(1, maxKeyBytes)
+		return d.named(v, name, models.OnSucceeded)
+	}
+	if !v.IsObject() {
+		v.Wrong("must be a task's id, or an object")
+		return id, 0, false
+	}
+	var name string
+	var at body.Value
+	isTask := false
+	v.Members(func(member string, m body.Value) {
+		switch {
+		case member == "task", member == "key" && d.r.graph != nil:
+			if at.Text != nil {
+				m.Wrong("stands beside another name; give one of the two")
+			}
+			at, isTask, name = m, member == "task", m.String(1, maxKeyBytes)
+		case member == "on":
+			if m.Null() {
+				return
+			}
+			on, _ = models.ParseOn(m.OneOf("succeeded", "failed", "finished"))
+		default:
+			m.Wrong("there is no such field")
+		}
+	})
+	switch {
+	case at.Text == nil:
+		v.Wrong("must name a task")
+		return id, 0, false
+	case isTask:
+		id, ok = d.outside(at, name)
+		return id, on, ok
+	case name == "":
+		return id, on, false // said already
+	}
+	return d.r.idOf(d.r.graph.Mention(d.node, name)), on, true
+}
+
+func (d *draft) named(v body.Value, name string, on models.On) (models.ID, models.On, bool) {
+	if name == "" {
+		return models.ID{}, on, false
+	}
+	if d.r.graph == nil {
+		id, ok := d.outside(v, name)
+		return id, on, ok
+	}
+	if id, err := models.ParseID(models.TaskPrefix, name); err == nil {
+		return id, on, true
+	}
+	return d.r.idOf(d.r.graph.Mention(d.node, name)), on, true
+}
+
+// outside is a task that was submitted before this body.
+func (d *draft) outside(v body.Value, name string) (models.ID, bool) {
+	id, err := models.ParseID(models.TaskPrefix, name)
+	if err != nil && name != "" {
+		v.Wrong("there is no task %q here", name)
+	}
+	return id, err == nil
+}
