@@ -1,0 +1,120 @@
+// One event stream a browser. The tab that holds the lock reads it and tells
+// the others over a channel; each tab draws again, at most once a second, the
+// regions that a hint names. A hint carries no data, only what moved:
+// {"scope": "tenant/environment", "topics": ["tasks"], "ids": ["task_…"], "more": false}
+(function () {
+  "use strict";
+  var pace = 1000;
+  var waiting = new Set();
+  var timer = null;
+  var drawn = 0;
+  var open = new Map();
+
+  function matches(region, hint) {
+    return region.dataset.live.split(" ").some(function (word) {
+      if (hint.topics && hint.topics.includes(word)) return true;
+      if (!word.includes("_")) return false;
+      return hint.more || (hint.ids && hint.ids.includes(word));
+    });
+  }
+
+  // A region in use is left alone: an open form, a field being typed in, text
+  // being selected. It catches up with the next hint or tick.
+  function inUse(region) {
+    if (region.querySelector("details.ask[open]")) return true;
+    var focus = document.activeElement;
+    if (focus && region.contains(focus) && focus.matches("input, textarea, select")) return true;
+    var picked = window.getSelection();
+    return Boolean(picked && !picked.isCollapsed && region.contains(picked.anchorNode));
+  }
+
+  function draw() {
+    timer = null;
+    if (document.hidden) return;
+    drawn = Date.now();
+    Array.from(waiting).forEach(function (id) {
+      var region = document.getElementById(id);
+      if (region && inUse(region)) return;
+      waiting.delete(id);
+      if (region && window.htmx) window.htmx.trigger(region, "refresh");
+    });
+    if (waiting.size) soon();
+  }
+
+  function soon() {
+    if (timer === null) timer = setTimeout(draw, Math.max(0, drawn + pace - Date.now()));
+  }
+
+  function take(hint) {
+    if (hint.scope && hint.scope !== document.body.dataset.scope) return;
+    document.querySelectorAll("[data-live]").forEach(function (region) {
+      if (matches(region, hint)) waiting.add(region.id);
+    });
+    if (waiting.size) soon();
+  }
+
+  function all() {
+    document.querySelectorAll("[data-live]").forEach(function (region) { waiting.add(region.id); });
+    if (waiting.size) soon();
+  }
+
+  function show(state) {
+    document.querySelectorAll("[data-live-state]").forEach(function (mark) {
+      mark.dataset.liveState = state;
+      mark.querySelector(".live-word").textContent = state === "on" ? "live" : "not live";
+    });
+  }
+
+  function listen(tell) {
+    var source = new EventSource("/ui/stream");
+    source.addEventListener("open", function () { tell({ live: "on" }); });
+    source.addEventListener("error", function () { tell({ live: "off" }); });
+    source.addEventListener("hint", function (event) { tell({ hint: JSON.parse(event.data) }); });
+    source.addEventListener("reset", function () { tell({ reset: true }); });
+    return source;
+  }
+
+  function heard(message) {
+    if (message.live) show(message.live);
+    if (message.hint) take(message.hint);
+    if (message.reset) all();
+  }
+
+  function start() {
+    if (!document.querySelector("[data-live]") || !window.EventSource) return;
+    if (!window.BroadcastChannel || !navigator.locks) {
+      listen(heard);
+      return;
+    }
+    var channel = new BroadcastChannel("nightshift");
+    var last = "off";
+    var leads = false;
+    channel.addEventListener("message", function (event) {
+      if (event.data.ask && leads) channel.postMessage({ live: last });
+      heard(event.data);
+    });
+    channel.postMessage({ ask: true });
+    navigator.locks.request("nightshift-stream", function () {
+      leads = true;
+      listen(function (message) {
+        if (message.live) last = message.live;
+        heard(message);
+        channel.postMessage(message);
+      });
+      return new Promise(function () { /* held until the tab closes */ });
+    });
+  }
+
+  // What was unfolded by hand stays so when its region is drawn again.
+  document.addEventListener("htmx:beforeSwap", function (event) {
+    event.detail.target.querySelectorAll("details[id]").forEach(function (fold) { open.set(fold.id, fold.open); });
+  });
+  document.addEventListener("htmx:afterSettle", function (event) {
+    event.target.querySelectorAll("details[id]").forEach(function (fold) {
+      if (open.has(fold.id)) fold.open = open.get(fold.id);
+      open.delete(fold.id);
+    });
+  });
+  document.addEventListener("visibilitychange", function () { if (!document.hidden && waiting.size) soon(); });
+  document.addEventListener("DOMContentLoaded", start);
+})();

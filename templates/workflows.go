@@ -1,0 +1,18 @@
+package templates
+
+import "time"
+
+func lasted(now time.Time, row WorkflowRow) string {
+	if row.FinishedAt.IsZero() {
+		return between(row.CreatedAt, now)
+	}
+	return between(row.CreatedAt, row.FinishedAt)
+}
+
+func donePart(counts []StateCount) float64 {
+	whole := total(counts)
+	if whole == 0 {
+		return 0
+	}
+	return float64(over(counts)) / float64(whole)
+}
