@@ -2,72 +2,53 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"io"
-	"log/slog"
-	"os"
-	"path/filepath"
+	"errors"
 
-	"nightshift/models/postgres/local"
+	"github.com/spf13/cobra"
 )
 
-// ground is what a server stands on: its configuration, a data folder, a secret key and a database that answers.
-type ground struct {
-	config   Config // DatabaseURL and SecretKey are set, wherever they came from
-	log      *slog.Logger
-	embedded *local.Server // nil with a DATABASE_URL
+// newServeCommand is the control plane; serve runs it on the ground until the context ends.
+func newServeCommand(serve func(context.Context, *ground) error) *cobra.Command {
+	return &cobra.Command{
+		Use:   "serve",
+		Short: "Serve the API, the pages and the scheduler",
+		Long: `Serve the API, the pages and the scheduler, configured by the environment (NAME=value; a secret also as NAME_FILE):
+
+` + describeVariables() + `
+SIGTERM drains: claims stop, the batch in hand is finished, another replica is called to take over.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return onGround(cmd, "", serve)
+		},
+	}
 }
 
-// prepare makes the ground ready; close it when the server has ended.
-func prepare(ctx context.Context, c Config, log *slog.Logger) (*ground, error) {
-	// Open to others, or the account that runs PostgreSQL for root could not reach its own folder below; what is secret
-	// in it has a mode of its own.
-	if err := os.MkdirAll(c.Data, 0o755); err != nil {
-		return nil, usageError{fmt.Errorf("NIGHTSHIFT_DATA: %w", err)}
-	}
-	if err := c.ensureSecretKey(); err != nil {
-		return nil, usageError{err}
-	}
-	g := &ground{config: c, log: log}
-	if c.DatabaseURL != "" {
-		return g, nil
-	}
-	embedded, err := local.Start(ctx, local.Options{
-		Root: filepath.Join(c.Data, "postgres"), Bin: c.PGBin, Mirror: c.PGMirror, Logger: log,
-	})
+var errDatabaseEnded = errors.New("the embedded database ended by itself; its postgres.log in the data folder says why")
+
+// onGround prepares the ground of the environment and runs a body on it, which ends with the command's context or with
+// the database under it. The folder is where the data stand, below the default root, unless NIGHTSHIFT_DATA says so.
+func onGround(cmd *cobra.Command, folder string, body func(context.Context, *ground) error) error {
+	config, err := environmentConfig(folder)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	g.embedded, g.config.DatabaseURL = embedded, embedded.DSN()
-	if err := writePrivate(filepath.Join(c.Data, "database.url"), []byte(embedded.DSN()+"\n")); err != nil {
-		g.close()
-		return nil, err
+	ctx, cancel := context.WithCancelCause(cmd.Context())
+	defer cancel(nil)
+	g, err := prepare(ctx, config, newLogger(config, cmd.ErrOrStderr()))
+	if err != nil {
+		return err
 	}
-	return g, nil
-}
-
-// databaseEnded is closed when the embedded database ends by itself; nil, and so never, for one that is not ours.
-func (g *ground) databaseEnded() <-chan struct{} {
-	if g.embedded == nil {
-		return nil
+	defer g.close()
+	go func() {
+		select {
+		case <-ctx.Done():
+		case <-g.databaseEnded():
+			cancel(errDatabaseEnded)
+		}
+	}()
+	err = body(ctx, g)
+	if cause := context.Cause(ctx); errors.Is(cause, errDatabaseEnded) {
+		return cause
 	}
-	return g.embedded.Done()
-}
-
-func (g *ground) close() {
-	if g.embedded == nil {
-		return
-	}
-	if err := g.embedded.Stop(); err != nil {
-		g.log.Error("stopping the embedded database", "error", err)
-	}
-}
-
-// newLogger writes lines of text or JSON as the configuration says.
-func newLogger(c Config, to io.Writer) *slog.Logger {
-	options := &slog.HandlerOptions{Level: c.LogLevel}
-	if c.LogFormat == "json" {
-		return slog.New(slog.NewJSONHandler(to, options))
-	}
-	return slog.New(slog.NewTextHandler(to, options))
+	return err
 }

@@ -4,15 +4,20 @@ import (
 	"bytes"
 	"context"
 	"encoding/pem"
+	"errors"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+
+	"nightshift/workers"
 )
 
 func call(args ...string) (code int, out, errs string) {
@@ -116,5 +121,62 @@ func TestPrepareGivesAnEmbeddedDatabase(t *testing.T) {
 	}
 	if _, err := prepare(ctx, c, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), "in use") {
 		t.Errorf("a second server on the same folder: %v", err)
+	}
+}
+
+func TestWorkerFlags(t *testing.T) {
+	key := filepath.Join(t.TempDir(), "key")
+	if err := os.WriteFile(key, []byte("key_1:secret"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("NIGHTSHIFT_EGRESS_ALLOW", "10.0.0.0/8")
+	var o workers.Options
+	var a agentOptions
+	work := func(args ...string) error {
+		cmd := newWorkerCommand(func(_ context.Context, options workers.Options, agent agentOptions) error {
+			o, a = options, agent
+			return nil
+		})
+		cmd.SetArgs(append([]string{"--server", "https://night.example", "--token-file", key}, args...))
+		cmd.SilenceErrors, cmd.SilenceUsage = true, true
+		return cmd.ExecuteContext(context.Background())
+	}
+	if err := work("--name", "gpu-1", "--slots", "io=200,compute=2", "--gpus", "16384,24576", "--labels", "region=eu",
+		"--models", "small", "--allow-command", "true,echo"); err != nil {
+		t.Fatal(err)
+	}
+	if o.ClientID != "key_1" || o.ClientSecret != "secret" || o.Name != "gpu-1" || o.SlotsByKind["io"] != 200 || o.Slots != 0 ||
+		len(o.Resources.GPUs) != 2 || o.Resources.GPUs[1].VRAMMB != 24576 || o.Labels["region"] != "eu" || o.LeaseSeconds != 30 || !o.KeepSignals {
+		t.Errorf("worker: %+v", o)
+	}
+	if len(a.allowCommands) != 2 || len(a.egressAllow) != 1 || a.egressAllow[0].String() != "10.0.0.0/8" {
+		t.Errorf("agent: %+v", a)
+	}
+	for _, bad := range [][]string{{"--slots", "0"}, {"--slots", "io=many"}, {"--lease-seconds", "1"}, {"--gpus", "0"}} {
+		if err := work(bad...); err == nil {
+			t.Errorf("%v was taken", bad)
+		}
+	}
+}
+
+func TestServeEndsWithItsDatabase(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Chmod(filepath.Dir(dir), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("NIGHTSHIFT_DATA", filepath.Join(dir, "night"))
+	t.Setenv("DATABASE_URL", "")
+	cmd := newServeCommand(func(ctx context.Context, g *ground) error {
+		if err := syscall.Kill(g.embedded.PID(), syscall.SIGKILL); err != nil {
+			return err
+		}
+		<-ctx.Done()
+		return nil
+	})
+	cmd.SetArgs(nil)
+	cmd.SetErr(io.Discard)
+	cmd.SilenceErrors, cmd.SilenceUsage = true, true
+	if err := cmd.ExecuteContext(context.Background()); !errors.Is(err, errDatabaseEnded) {
+		t.Errorf("the database was killed, and serve ended with %v", err)
 	}
 }

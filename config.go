@@ -260,6 +260,19 @@ func (c *Config) String() string {
 	return lines.String()
 }
 
+// describeVariables is the help for all of them.
+func describeVariables() string {
+	var lines strings.Builder
+	for _, v := range variables {
+		about := v.about
+		if v.preset != "" {
+			about += " (" + v.preset + ")"
+		}
+		fmt.Fprintf(&lines, "  %-35s %s\n", v.name, about)
+	}
+	return lines.String()
+}
+
 // hidePassword keeps a URL's server and database. A password may also stand in the query.
 func hidePassword(raw string) string {
 	u, err := url.Parse(raw)
@@ -272,6 +285,19 @@ func hidePassword(raw string) string {
 		u.RawQuery = query.Encode()
 	}
 	return u.Redacted()
+}
+
+// egressAllow is the one variable that workers share with servers.
+func egressAllow(environ []string) ([]netip.Prefix, error) {
+	var c Config
+	for _, line := range environ {
+		if value, ok := strings.CutPrefix(line, "NIGHTSHIFT_EGRESS_ALLOW="); ok && value != "" {
+			if err := setEgress(&c, value); err != nil {
+				return nil, fmt.Errorf("NIGHTSHIFT_EGRESS_ALLOW: %w", err)
+			}
+		}
+	}
+	return c.EgressAllow, nil
 }
 
 // dataRoot is the default data folder: the system's for root, else the user's.
