@@ -1,8 +1,11 @@
 package handlers
 
 import (
+	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"log/slog"
+	"time"
 
 	"nightshift/models"
 	"nightshift/models/postgres"
@@ -11,14 +14,90 @@ import (
 
 // Deps is what handlers work with. It is filled once, at the start, and never changed.
 type Deps struct {
-	Door   engine.Door
-	DB     *postgres.DB
-	People *postgres.People
-	Vault  *postgres.Vault
-	// Now is the database's clock as this replica knows it.
-	Now    func() models.Instant
-	Logger *slog.Logger
+	Door      engine.Door
+	DB        *postgres.DB
+	People    *postgres.People
+	World     *postgres.World
+	Directory *Directory
+	Vault     *postgres.Vault
+	Signer    *Signer
+	Keys      *Keys
+	Sessions  *Sessions
+	Clock     *Clock
+	Replica   models.ID // this process
+	Version   string
+	Logger    *slog.Logger
 }
+
+// Settings are what Open needs.
+type Settings struct {
+	DB        *postgres.DB
+	Door      engine.Door
+	SecretKey []byte
+	Version   string
+	Logger    *slog.Logger
+
+	BootstrapID, BootstrapSecret string // the first platform key; empty: none
+	AdminEmail, AdminPassword    string // the first operator; empty: none
+}
+
+// Open fills the dependencies: clock, keys and signing keys are read, the bootstrap key and operator made. A secret key
+// that does not open what is stored gives an error that is postgres.ErrSealed.
+func Open(ctx context.Context, s Settings) (*Deps, error) {
+	vault, err := postgres.NewVault(s.SecretKey)
+	if err != nil {
+		return nil, err
+	}
+	if s.Logger == nil {
+		s.Logger = slog.New(slog.DiscardHandler)
+	}
+	d := &Deps{Door: s.Door, DB: s.DB, People: postgres.NewPeople(s.DB, vault), World: postgres.NewWorld(s.DB), Vault: vault,
+		Clock: NewClock(), Version: s.Version, Logger: s.Logger}
+	d.Directory, d.Keys, d.Signer = NewDirectory(d.World), NewKeys(d.People, d.Now), NewSigner(d.People, d.Now)
+	if d.Sessions, err = NewSessions(d.People, d.Now); err != nil {
+		return nil, err
+	}
+	if err := d.Clock.Set(ctx, d.People.Now); err != nil {
+		return nil, err
+	}
+	if err := d.People.CheckSecretKey(ctx); err != nil {
+		return nil, err
+	}
+	if err := d.Signer.Refresh(ctx); err != nil {
+		return nil, err
+	}
+	d.Replica = d.Mint()
+	return d, d.bootstrap(ctx, s)
+}
+
+func (d *Deps) bootstrap(ctx context.Context, s Settings) error {
+	if s.BootstrapID != "" {
+		sum := sha256.Sum256([]byte(s.BootstrapSecret))
+		if err := d.People.BootstrapKey(ctx, s.BootstrapID, sum[:]); err != nil {
+			return err
+		}
+	}
+	if s.AdminEmail == "" {
+		return nil
+	}
+	known, err := d.People.UserByEmail(ctx, s.AdminEmail)
+	if err != nil {
+		return err
+	}
+	if known != nil {
+		if same, err := d.Sessions.compare(ctx, s.AdminPassword, known.PasswordHash); err == nil && same && known.Platform {
+			return nil
+		}
+	}
+	hash, err := HashPassword(s.AdminPassword)
+	if err != nil {
+		return err
+	}
+	return d.People.BootstrapOperator(ctx, d.Mint(), s.AdminEmail, hash)
+}
+
+// Now is the database's clock as this replica knows it.
+func (d *Deps) Now() models.Instant { return d.Clock.Now() }
 
 // Mint makes the id of something new.
 func (d *Deps) Mint() models.ID {
@@ -30,4 +109,38 @@ func (d *Deps) Mint() models.ID {
 // Command begins a command of this caller; the handler sets its verb.
 func (d *Deps) Command(caller *Caller) *engine.Command {
 	return &engine.Command{ID: d.Mint(), Tenant: caller.Tenant, Actor: caller.Actor()}
+}
+
+// Scope is what row level security shows to this caller: its tenant and environment.
+func (c *Caller) Scope() postgres.Scope {
+	return postgres.Scope{Tenant: c.Tenant, Envs: []int32{c.Env}}
+}
+
+// Tend keeps the clock and the signing keys fresh and shows this replica as living, until ctx ends.
+func (d *Deps) Tend(ctx context.Context, replica postgres.Replica) {
+	replica.ID, replica.Version = d.Replica, d.Version
+	for turn := 0; ; turn++ {
+		each := func(turns int, what string, do func(context.Context) error) {
+			if turn%turns != 0 {
+				return
+			}
+			ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+			defer cancel()
+			if err := do(ctx); err != nil && ctx.Err() == nil {
+				d.Logger.Warn("tending failed", "what", what, "error", err)
+			}
+		}
+		each(1, "replica", func(ctx context.Context) error { return d.People.SeeReplica(ctx, replica) })
+		each(2, "clock", func(ctx context.Context) error { return d.Clock.Set(ctx, d.People.Now) })
+		each(6, "signing keys", d.Signer.Refresh)
+		each(360, "sessions", func(ctx context.Context) error { _, err := d.People.SweepSessions(ctx); return err })
+		select {
+		case <-ctx.Done():
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+			defer cancel()
+			_ = d.People.ForgetReplica(ctx, d.Replica) // it is forgotten by silence too
+			return
+		case <-time.After(10 * time.Second):
+		}
+	}
 }
