@@ -61,6 +61,9 @@ func candidates() []string {
 		dirs = append(dirs, found...)
 	}
 	if path, err := exec.LookPath("postgres"); err == nil {
+		if real, err := filepath.EvalSymlinks(path); err == nil { // a link in PATH has no libraries beside it
+			path = real
+		}
 		dirs = append(dirs, filepath.Dir(path))
 	}
 	return slices.Compact(dirs)
