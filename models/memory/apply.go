@@ -56,6 +56,7 @@ func (s *Store) configure(p *models.Plan) {
 	for _, l := range p.Lanes {
 		l.TaskTypes = slices.Clone(l.TaskTypes)
 		s.lanes[l.Number] = l
+		s.mostLane = max(s.mostLane, l.Number)
 	}
 	for _, n := range p.LanesGone {
 		delete(s.lanes, n)

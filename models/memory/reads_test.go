@@ -73,7 +73,7 @@ func TestASnapshotCountsWhatStands(t *testing.T) {
 	p := w.plan()
 	for n := byte(1); n <= 6; n++ {
 		row := task(n, models.Ready)
-		row.Class, row.LimitKey = int32(n%2), "k"
+		row.Class, row.LimitKey, row.KeyLimit = int32(n%2), "k", int32(n)
 		if n > 4 {
 			row.Gate = "key:k"
 		}
@@ -99,10 +99,10 @@ func TestASnapshotCountsWhatStands(t *testing.T) {
 	if len(s.Lines) != 2 || s.Lines[0].Ready != 2 || !slices.Equal(ids(s.Lines[0].Heads), []byte{2}) || !slices.Equal(ids(s.Lines[1].Heads), []byte{1}) {
 		t.Errorf("lines %+v", s.Lines)
 	}
-	if len(s.Parked) != 2 || s.Parked[0].Count != 1 || s.Parked[0].Gate != "key:k" {
+	if len(s.Parked) != 2 || s.Parked[0].Count != 1 || s.Parked[0].Gate != "key:k" || s.Parked[0].Limit != 6 {
 		t.Errorf("parked %+v", s.Parked)
 	}
-	if len(s.Keys) != 2 || s.Keys[1].Admitted != 2 || s.Keys[1].Key != "k" {
+	if len(s.Keys) != 2 || s.Keys[1].Admitted != 2 || s.Keys[1].Key != "k" || s.Keys[1].Limit != 3 {
 		t.Errorf("keys %+v", s.Keys)
 	}
 }

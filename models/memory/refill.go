@@ -58,7 +58,7 @@ func (s *Store) Load(_ context.Context, heads, most int) (*models.Snapshot, erro
 	out := &models.Snapshot{
 		Now: s.now(), Batch: s.brain.Batch,
 		Tenants: sorted(s.tenants, cmp.Compare[int32]), Environments: sorted(s.environments, cmp.Compare[int32]),
-		Kinds: sorted(s.kinds, cmp.Compare[models.KindName]), Lanes: sorted(s.lanes, cmp.Compare[int32]),
+		Kinds: sorted(s.kinds, cmp.Compare[models.KindName]), Lanes: sorted(s.lanes, cmp.Compare[int32]), MostLane: s.mostLane,
 		Classes: sorted(s.classes, cmp.Compare[int32]), Virtual: sorted(s.virtual, compareVirtual),
 		Running: s.all(s.running), Freed: s.all(s.freed),
 	}
@@ -85,12 +85,32 @@ func (s *Store) Load(_ context.Context, heads, most int) (*models.Snapshot, erro
 		out.Lines = append(out.Lines, models.LineCount{Line: line, Ready: int64(marks.size()), Heads: s.heads(line.Env, marks.all(), heads)})
 	}
 	for _, k := range slices.SortedFunc(maps.Keys(s.parked.of), compareParked) {
-		out.Parked = append(out.Parked, models.ParkedCount{Line: k.line, Gate: k.gate, Count: int64(s.parked.of[k].size())})
+		c := models.ParkedCount{Line: k.line, Gate: k.gate}
+		for m := range s.parked.of[k].all() {
+			c.Count++
+			c.Limit = max(c.Limit, s.tasks[models.TaskRef{Env: k.line.Env, ID: m.ID}].KeyLimit)
+		}
+		out.Parked = append(out.Parked, c)
 	}
-	for _, k := range slices.SortedFunc(maps.Keys(s.wanted), compareWanted) {
-		out.Keys = append(out.Keys, models.KeyCount{Line: k.line, Key: k.key, Admitted: s.wanted[k]})
-	}
+	out.Keys = s.wanted()
 	return out, nil
+}
+
+// wanted counts the ready, ungated tasks that want a concurrency key.
+func (s *Store) wanted() (out []models.KeyCount) {
+	counts := map[wantedKey]models.KeyCount{}
+	for line, marks := range s.lines.of { // any order: each line counts for itself
+		for m := range marks.all() {
+			t := s.tasks[models.TaskRef{Env: line.Env, ID: m.ID}]
+			if t.LimitKey == "" {
+				continue
+			}
+			c := counts[wantedKey{line, t.LimitKey}]
+			c.Line, c.Key, c.Admitted, c.Limit = line, t.LimitKey, c.Admitted+1, max(c.Limit, t.KeyLimit)
+			counts[wantedKey{line, t.LimitKey}] = c
+		}
+	}
+	return sorted(counts, compareWanted)
 }
 
 // all are the rows of an order.

@@ -24,9 +24,6 @@ func (r *rows) index(t *models.Task, in bool) {
 	switch {
 	case t.State == models.Ready && t.Gate == "":
 		r.lines.set(lineOf(t), mark, in)
-		if t.LimitKey != "" {
-			count(r.wanted, wantedKey{lineOf(t), t.LimitKey}, in)
-		}
 	case t.State == models.Ready:
 		r.parked.set(parkedKey{lineOf(t), t.Gate}, mark, in)
 	case t.State.Live():
@@ -73,15 +70,6 @@ func set[K any](o *order[K], k K, in bool) {
 		o.add(k)
 	} else {
 		o.remove(k)
-	}
-}
-
-// count counts one up or down and forgets what is zero.
-func count[K comparable](of map[K]int64, k K, in bool) {
-	if in {
-		of[k]++
-	} else if of[k]--; of[k] == 0 {
-		delete(of, k)
 	}
 }
 

@@ -53,6 +53,7 @@ type rows struct {
 	environments map[int32]models.Environment
 	kinds        map[models.KindName]models.Kind
 	lanes        map[int32]models.Lane
+	mostLane     int32 // the largest number any lane ever had
 	classes      map[int32]models.Class
 	workers      map[models.ID]models.Worker
 	virtual      map[virtualKey]models.Virtual
@@ -75,7 +76,6 @@ type rows struct {
 
 	lines   indexed[models.LineID, models.Mark] // ready, ungated
 	parked  indexed[parkedKey, models.Mark]     // ready, gated
-	wanted  map[wantedKey]int64                 // ready, ungated tasks that want a concurrency key
 	timers  *order[timer]
 	running *order[models.TaskRef]
 	freed   *order[models.TaskRef]             // pending with nothing left to wait for
@@ -123,7 +123,7 @@ func newRows() rows {
 		attempts: map[models.TaskRef][]models.Attempt{}, progress: map[models.TaskRef]models.Progress{},
 		stagings: map[models.ID]models.Staging{}, stagingOf: map[models.TaskRef]models.ID{}, cursors: map[models.ID]models.Cursor{},
 		done: map[models.ID]int64{}, once: map[models.OnceRef]models.Once{}, batches: map[int64]int64{},
-		lines: newIndexed[models.LineID](compareMarks), parked: newIndexed[parkedKey](compareMarks), wanted: map[wantedKey]int64{},
+		lines: newIndexed[models.LineID](compareMarks), parked: newIndexed[parkedKey](compareMarks),
 		timers: newOrder(compareTimers), running: newOrder(compareRefs), freed: newOrder(compareRefs),
 		dead: newIndexed[models.TaskRef](models.ID.Compare), members: newIndexed[models.TaskRef](models.ID.Compare),
 		counts: map[models.TaskRef]models.Counts{}, staged: newIndexed[models.ID](compareRefs), holders: map[models.IdemRef]models.ID{},
