@@ -7,9 +7,9 @@ import (
 
 // Sizes of the drawing, in its own units.
 const (
-	boxWidth   = 176
+	boxWidth   = 164
 	boxHeight  = 40
-	layerStep  = 236
+	layerStep  = 214
 	rowStep    = 52
 	dagMargin  = 16
 	dagMost    = 300 // tasks drawn one by one
@@ -247,17 +247,20 @@ func (l link) curve(boxes []box) curve {
 	return curve{Path: path, Fired: l.fired, On: l.on}
 }
 
+// fits says whether the drawing may shrink to the page and stay readable.
+func (d drawing) fits() bool { return d.Width > 860 && d.Width <= 1420 }
+
 func (b box) place() string { return fmt.Sprintf("translate(%d %d)", b.X, b.Y) }
 
 // heading is the first line in the box.
 func (b box) heading() string {
 	if b.ID == "" {
-		return cut(b.Type, 22)
+		return cut(b.Type, 20)
 	}
 	if b.Key != "" {
-		return cut(b.Key, 22)
+		return cut(b.Key, 20)
 	}
-	return cut(b.Type, 22)
+	return cut(b.Type, 20)
 }
 
 // words is the second line.

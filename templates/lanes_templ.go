@@ -95,7 +95,7 @@ func LaneRows(p Page, v LanesView) templ.Component {
 		}
 		ctx = templ.InitializeContext(ctx)
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<section class=\"card card-table\"><table class=\"table rows\"><thead><tr><th scope=\"col\">Lane</th><th scope=\"col\">State</th><th scope=\"col\" class=\"num\">Waiting</th><th scope=\"col\" class=\"num\">Oldest</th><th scope=\"col\" class=\"progress-cell\">Running</th><th scope=\"col\" class=\"num wide\">In</th><th scope=\"col\" class=\"num wide\">Out</th><th scope=\"col\" class=\"num wide\">Weight</th><th scope=\"col\" class=\"wide\">Takes</th><th scope=\"col\"><span class=\"sr\">Actions</span></th></tr></thead> <tbody>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<section class=\"card card-rows\"><table class=\"table rows\"><thead><tr><th scope=\"col\">Lane</th><th scope=\"col\">State</th><th scope=\"col\" class=\"num\">Waiting</th><th scope=\"col\" class=\"num\">Oldest</th><th scope=\"col\" class=\"progress-cell\">Running</th><th scope=\"col\" class=\"num wide\">In</th><th scope=\"col\" class=\"num wide\">Out</th><th scope=\"col\" class=\"num wide\">Weight</th><th scope=\"col\" class=\"wide\">Takes</th><th scope=\"col\"><span class=\"sr\">Actions</span></th></tr></thead> <tbody>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -16,7 +16,7 @@ var spots = map[string]spot{
 	"ready":            {184, 62},
 	"running":          {360, 62},
 	"retry_wait":       {184, 150},
-	"cancel_requested": {360, 150},
+	"cancel_requested": {396, 150},
 	"succeeded":        {560, 8},
 	"failed":           {560, 79},
 	"dead_letter":      {560, 150},
@@ -106,13 +106,14 @@ func wayPath(from, to string) string {
 	a, b := spots[from], spots[to]
 	right, middle := a.X+stateWidth, a.Y+stateHeight/2
 	switch {
-	case a.X == b.X && b.Y > a.Y: // down
-		return fmt.Sprintf("M%d %dV%d", a.X+stateWidth/2, a.Y+stateHeight, b.Y)
-	case a.X == b.X: // up
-		return fmt.Sprintf("M%d %dV%d", a.X+stateWidth/2, a.Y, b.Y+stateHeight)
+	case b.Y >= a.Y+stateHeight && b.X >= a.X && b.X < right: // down
+		return fmt.Sprintf("M%d %dV%d", (b.X+right)/2, a.Y+stateHeight, b.Y)
+	case a.Y >= b.Y+stateHeight && a.X >= b.X && a.X < b.X+stateWidth: // up
+		return fmt.Sprintf("M%d %dV%d", (a.X+b.X+stateWidth)/2, a.Y, b.Y+stateHeight)
 	case b.X < a.X && b.Y > a.Y: // down and back: out below, in by the side
-		x := a.X + stateWidth/6
-		return fmt.Sprintf("M%d %dQ%d %d %d %d", x, a.Y+stateHeight, x, b.Y+stateHeight/2, b.X+stateWidth, b.Y+stateHeight/2)
+		x, y := a.X+stateWidth/8, b.Y+stateHeight/2
+		side := b.X + stateWidth
+		return fmt.Sprintf("M%d %dC%d %d %d %d %d %d", x, a.Y+stateHeight, x, y-12, side+38, y, side, y)
 	case b.X < a.X: // straight back
 		return fmt.Sprintf("M%d %dL%d %d", a.X, middle, b.X+stateWidth, b.Y+stateHeight/2)
 	default:

@@ -38,7 +38,7 @@ func samples(p func(name, path string) Page) []sample {
 		{"workflow", "Workflow", Workflow(p("Workflow", "/workflows"), sampleWorkflow(9))},
 		{"workflow-large", "Workflow", Workflow(p("Workflow", "/workflows"), sampleWorkflow(2000))},
 		{"workers", "Workers", Workers(p("Workers", "/workers"), sampleWorkers())},
-		{"worker", "shed-1", Worker(p("shed-1", "/workers"), sampleWorkers().Workers[0])},
+		{"worker", "Worker", Worker(p("Worker", "/workers"), sampleWorkers().Workers[0])},
 		{"dead-letters", "Dead letters", DeadLetters(p("Dead letters", "/dead-letters"), DeadLettersView{Groups: sampleDead(), Total: 48})},
 		{"dead-letters-empty", "Dead letters", DeadLetters(p("Dead letters", "/dead-letters"), DeadLettersView{})},
 		{"lanes", "Lanes", Lanes(p("Lanes", "/lanes"), sampleLanes())},

@@ -101,7 +101,7 @@ func TenantRows(p Page, v TenantsView) templ.Component {
 		}
 		ctx = templ.InitializeContext(ctx)
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<section class=\"card card-table\">")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<section class=\"card card-rows\">")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -111,7 +111,7 @@ func TenantRows(p Page, v TenantsView) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		} else {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, "<table class=\"table rows\"><thead><tr><th scope=\"col\">Tenant</th><th scope=\"col\" class=\"num\">Weight</th><th scope=\"col\" class=\"progress-cell\">Share got, and deserved</th><th scope=\"col\" class=\"num\">Ready</th><th scope=\"col\" class=\"num\">Running</th><th scope=\"col\" class=\"num wide\">Done today</th><th scope=\"col\" class=\"num wide\">Dead</th><th scope=\"col\" class=\"num wide\">Since</th><th scope=\"col\"><span class=\"sr\">Actions</span></th></tr></thead> <tbody>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, "<table class=\"table rows\"><thead><tr><th scope=\"col\">Tenant</th><th scope=\"col\" class=\"num\">Weight</th><th scope=\"col\" class=\"progress-cell\">Share got, and deserved</th><th scope=\"col\" class=\"num wide\">Ready</th><th scope=\"col\" class=\"num wide\">Running</th><th scope=\"col\" class=\"num wide\">Done today</th><th scope=\"col\" class=\"num wide\">Dead</th><th scope=\"col\" class=\"num wide\">Since</th><th scope=\"col\"><span class=\"sr\">Actions</span></th></tr></thead> <tbody>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -238,27 +238,27 @@ func TenantRows(p Page, v TenantsView) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 14, "</span></span></div></td><td class=\"num\">")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 14, "</span></span></div></td><td class=\"num wide\">")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var13 string
 				templ_7745c5c3_Var13, templ_7745c5c3_Err = templ.JoinStringErrs(short(row.Ready))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `platform.templ`, Line: 55, Col: 41}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `platform.templ`, Line: 55, Col: 46}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var13))
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 15, "</td><td class=\"num\">")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 15, "</td><td class=\"num wide\">")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var14 string
 				templ_7745c5c3_Var14, templ_7745c5c3_Err = templ.JoinStringErrs(short(row.Running))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `platform.templ`, Line: 56, Col: 43}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `platform.templ`, Line: 56, Col: 48}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var14))
 				if templ_7745c5c3_Err != nil {
@@ -703,7 +703,7 @@ func SystemBody(p Page, v SystemView) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 45, "</div><div class=\"columns\"><div class=\"column\"><section class=\"card card-table\"><div class=\"card-top\"><h2>Replicas</h2></div><table class=\"table\"><thead><tr><th scope=\"col\">Replica</th><th scope=\"col\">Address</th><th scope=\"col\" class=\"num\">PID</th><th scope=\"col\" class=\"num\">Seen</th></tr></thead> <tbody>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 45, "</div><div class=\"columns\"><div class=\"column\"><section class=\"card card-rows\"><div class=\"card-top\"><h2>Replicas</h2></div><table class=\"table\"><thead><tr><th scope=\"col\">Replica</th><th scope=\"col\">Address</th><th scope=\"col\" class=\"num\">PID</th><th scope=\"col\" class=\"num\">Seen</th></tr></thead> <tbody>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -788,7 +788,7 @@ func SystemBody(p Page, v SystemView) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if len(v.Sweeps) > 0 {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 55, "<section class=\"card card-table\"><div class=\"card-top\"><h2>Sweeps</h2><span class=\"faint\">one that finds anything found a bug</span></div><table class=\"table\"><thead><tr><th scope=\"col\">Sweep</th><th scope=\"col\" class=\"num\">Every</th><th scope=\"col\" class=\"num\">Last run</th><th scope=\"col\" class=\"num\">Found</th></tr></thead> <tbody>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 55, "<section class=\"card card-rows\"><div class=\"card-top\"><h2>Sweeps</h2><span class=\"faint\">one that finds anything found a bug</span></div><table class=\"table\"><thead><tr><th scope=\"col\">Sweep</th><th scope=\"col\" class=\"num\">Every</th><th scope=\"col\" class=\"num\">Last run</th><th scope=\"col\" class=\"num\">Found</th></tr></thead> <tbody>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -10,7 +10,7 @@ func limitOf(limit int) string {
 	if limit == 0 {
 		return ""
 	}
-	return "of " + strconv.Itoa(limit)
+	return "/ " + strconv.Itoa(limit)
 }
 
 // emptyIn says when a lane will be empty at its present pace.

@@ -385,7 +385,7 @@ func Start(p Page, v StartView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = copyBlock("curl -sS $NIGHTSHIFT/v1/tasks -H \"Authorization: Bearer $TOKEN\" \\\n  -H 'Content-Type: application/json' \\\n  -d '{\"type\": \"text.summarize\", \"payload\": {\"text\": \"A long text. With some sentences. To be made short.\"}}'").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = copyBlock("curl -sS $NIGHTSHIFT/v1/tasks -H \"Authorization: Bearer $TOKEN\" \\\n  -H 'Content-Type: application/json' \\\n  -d '{\"type\": \"text.summarize\", \"payload\": {\"text\": \"Long. Then longer.\"}}'").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
