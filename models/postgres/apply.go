@@ -1,0 +1,159 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"nightshift/models"
+)
+
+// buffers are the parameters of the hot statements, kept from batch to batch.
+type buffers struct {
+	tasks, changes, specs, labels, edges, attempts, ends, events rows
+	packed                                                       []byte
+}
+
+// Apply commits the plan whole or not at all, in one round trip, and tells what that set free.
+func (w *Writer) Apply(ctx context.Context, p *models.Plan) (*models.Effects, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := lawful(p); err != nil {
+		return nil, err
+	}
+	l, err := w.connected(ctx, p.Epoch)
+	if err != nil {
+		return nil, err
+	}
+	effects := &models.Effects{}
+	calls, err := w.batch(l, p, effects)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, batchTimeout)
+	defer cancel()
+	answered, sent, err := l.run(ctx, calls)
+	if err == nil || answered == len(calls) {
+		return effects, nil
+	}
+	return nil, w.failed(ctx, l, sent, err)
+}
+
+// failed says what became of a batch that got no COMMIT answered.
+func (w *Writer) failed(ctx context.Context, l *link, sent bool, err error) error {
+	if !sent {
+		w.drop()
+		return models.Errorf(models.Unavailable, "nothing was sent: %w", err)
+	}
+	var pg *pgconn.PgError
+	certain := errors.As(err, &pg) && pg.Code[:2] != "08" && pg.Code[:3] != "57P"
+	if !certain {
+		w.drop()
+		w.unclear = true
+		return models.Errorf(models.Unclear, "the commit got no answer: %w", err)
+	}
+	// The failed statement left the COMMIT behind it undone.
+	if _, rollback := l.conn.Exec(ctx, "ROLLBACK"); rollback != nil {
+		w.drop()
+	}
+	return classify(err)
+}
+
+// batch lists the statements of a plan in the order that is fixed: fence, configuration, inserts, changes, edges fired
+// with their counters, then what is told and remembered.
+func (w *Writer) batch(l *link, p *models.Plan, effects *models.Effects) ([]call, error) {
+	calls := append(w.calls[:0],
+		call{name: "begin"},
+		call{name: "fence", params: [][]byte{int8Param(p.Epoch), int8Param(p.Batch), int8Param(int64(p.At))}})
+	calls, err := configured(calls, p)
+	if err != nil {
+		return nil, err
+	}
+	b := &w.buffers
+	if len(p.Tasks) > 0 {
+		calls = append(calls, call{name: "insert_tasks", params: [][]byte{b.newTasks(l.types, p.Tasks, models.ID{})}})
+	}
+	calls = b.beside(calls, l.types, p.Specs, p.Labels, p.Edges)
+	if len(p.Changes) > 0 {
+		calls = append(calls, call{name: "change_tasks", params: [][]byte{b.changed(l.types, p.Changes), int8Param(int64(len(p.Changes)))}})
+	}
+	if len(p.Attempts) > 0 {
+		rows, err := b.ended(l.types, p.Attempts)
+		if err != nil {
+			return nil, err
+		}
+		calls = append(calls, call{name: "insert_attempts", params: [][]byte{rows}})
+	}
+	if len(p.Ends) > 0 {
+		calls = append(calls, call{name: "fire_edges", params: [][]byte{b.fired(l.types, p.Ends)}, read: func(c *columns) {
+			effects.Freed = append(effects.Freed, c.task())
+		}})
+	}
+	if calls, err = w.noted(calls, l, p); err != nil {
+		return nil, err
+	}
+	w.calls = append(calls, call{name: "commit"})
+	return w.calls, nil
+}
+
+// newTasks are rows to insert; those of a staging carry it.
+func (b *buffers) newTasks(t wireTypes, tasks []models.Task, staging models.ID) []byte {
+	b.tasks.begin(t["task_wire"])
+	for i := range tasks {
+		b.tasks.task(&tasks[i], staging, 0)
+	}
+	return b.tasks.param()
+}
+
+func (b *buffers) changed(t wireTypes, changes []models.Change) []byte {
+	b.changes.begin(t["task_wire"])
+	for i := range changes {
+		b.changes.task(&changes[i].After, changes[i].Token, changes[i].From)
+	}
+	return b.changes.param()
+}
+
+// beside lists what is written once with new tasks.
+func (b *buffers) beside(calls []call, t wireTypes, specs []models.Spec, labels []models.Label, edges []models.Edge) []call {
+	if len(specs) > 0 {
+		b.specs.begin(t["spec_wire"])
+		for i := range specs {
+			b.specs.spec(&specs[i])
+		}
+		calls = append(calls, call{name: "insert_specs", params: [][]byte{b.specs.param()}})
+	}
+	if len(labels) > 0 {
+		b.labels.begin(t["label_wire"])
+		for i := range labels {
+			b.labels.label(&labels[i])
+		}
+		calls = append(calls, call{name: "insert_labels", params: [][]byte{b.labels.param()}})
+	}
+	if len(edges) > 0 {
+		b.edges.begin(t["edge_wire"])
+		for i := range edges {
+			b.edges.edge(&edges[i])
+		}
+		calls = append(calls, call{name: "insert_edges", params: [][]byte{b.edges.param()}})
+	}
+	return calls
+}
+
+func (b *buffers) ended(t wireTypes, attempts []models.Attempt) ([]byte, error) {
+	b.attempts.begin(t["attempt_wire"])
+	for i := range attempts {
+		if err := b.attempts.attempt(&attempts[i]); err != nil {
+			return nil, err
+		}
+	}
+	return b.attempts.param(), nil
+}
+
+func (b *buffers) fired(t wireTypes, ends []models.End) []byte {
+	b.ends.begin(t["end_wire"])
+	for i := range ends {
+		b.ends.end(&ends[i])
+	}
+	return b.ends.param()
+}

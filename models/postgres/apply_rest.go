@@ -1,0 +1,160 @@
+package postgres
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"slices"
+
+	"nightshift/models"
+)
+
+// configured lists what decisions read. These rows are few: they travel as JSON.
+func configured(calls []call, p *models.Plan) ([]call, error) {
+	var err error
+	add := func(name string, n int, value any) {
+		if n > 0 && err == nil {
+			calls, err = withJSON(calls, name, value)
+		}
+	}
+	add("save_tenants", len(p.Tenants), p.Tenants)
+	add("save_environments", len(p.Environments), p.Environments)
+	add("save_kinds", len(p.Kinds), p.Kinds)
+	if len(p.LanesGone) > 0 {
+		calls = append(calls, call{name: "delete_lanes", params: [][]byte{int4Array(p.LanesGone, same)}})
+	}
+	add("save_lanes", len(p.Lanes), p.Lanes)
+	add("insert_classes", len(p.Classes), storedClasses(p.Classes))
+	add("save_workers", len(p.Workers), p.Workers)
+	add("insert_workflows", len(p.Workflows), p.Workflows)
+	if len(p.WorkflowChanges) > 0 {
+		add("change_workflows", len(p.WorkflowChanges), p.WorkflowChanges)
+		if err == nil {
+			last := &calls[len(calls)-1]
+			last.params = append(last.params, int8Param(int64(len(p.WorkflowChanges))))
+		}
+	}
+	if len(p.Seen) > 0 {
+		calls = append(calls, call{name: "save_seen", params: [][]byte{
+			idArray(p.Seen, func(s models.Seen) models.ID { return s.Worker }),
+			int8Array(p.Seen, func(s models.Seen) int64 { return int64(s.At) }),
+		}})
+	}
+	if len(p.Virtual) > 0 {
+		calls = append(calls, call{name: "save_virtual", params: [][]byte{
+			textArray(p.Virtual, func(v models.Virtual) string { return v.Pool }),
+			int2Array(p.Virtual, func(v models.Virtual) int16 { return int16(v.Kind) }),
+			int4Array(p.Virtual, func(v models.Virtual) int32 { return v.Tenant }),
+			float8Array(p.Virtual, func(v models.Virtual) float64 { return v.Time }),
+		}})
+	}
+	return calls, err
+}
+
+func same[T any](v T) T { return v }
+
+func withJSON(calls []call, name string, value any) ([]call, error) {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return nil, models.Errorf(models.BadData, "%s: %w", name, err)
+	}
+	return append(calls, call{name: name, params: [][]byte{text}}), nil
+}
+
+// storedClass is a class as its table holds it.
+type storedClass struct {
+	Number int32
+	Digest string
+	Type   string
+	Spec   json.RawMessage
+}
+
+func storedClasses(classes []models.Class) []storedClass {
+	out := make([]storedClass, len(classes))
+	for i, c := range classes {
+		text := c.Digest()
+		sum := sha256.Sum256([]byte(text))
+		out[i] = storedClass{Number: c.Number, Digest: hex.EncodeToString(sum[:]), Type: c.Type, Spec: json.RawMessage(text)}
+	}
+	return out
+}
+
+// noted lists what is told and remembered of a batch.
+func (w *Writer) noted(calls []call, l *link, p *models.Plan) ([]call, error) {
+	batch, at := int8Param(p.Batch), int8Param(int64(p.At))
+	if len(p.Late) > 0 {
+		calls = append(calls, call{name: "book_late", params: [][]byte{
+			int4Array(p.Late, func(v models.Late) int32 { return v.Env }),
+			idArray(p.Late, func(v models.Late) models.ID { return v.Task }),
+			idArray(p.Late, func(v models.Late) models.ID { return v.Token }),
+			jsonArray(p.Late, func(v models.Late) []byte { return v.Usage }),
+			int8Param(int64(len(p.Late))),
+		}})
+	}
+	if len(p.Progress) > 0 {
+		calls = append(calls, call{name: "save_progress", params: [][]byte{
+			int4Array(p.Progress, func(v models.Progress) int32 { return v.Env }),
+			idArray(p.Progress, func(v models.Progress) models.ID { return v.Task }),
+			jsonArray(p.Progress, func(v models.Progress) []byte { return v.Progress }),
+			jsonArray(p.Progress, func(v models.Progress) []byte { return v.Checkpoint }),
+			at,
+		}})
+	}
+	if len(p.Flips) > 0 {
+		calls = append(calls, call{name: "flip_stagings", params: [][]byte{idArray(p.Flips, same), int8Param(int64(len(p.Flips)))}})
+	}
+	if len(p.Done) > 0 {
+		calls = append(calls, call{name: "insert_done", params: [][]byte{idArray(p.Done, same), batch, at}})
+	}
+	var err error
+	for _, rare := range []struct {
+		name  string
+		n     int
+		value any
+	}{{"save_cursors", len(p.Cursors), p.Cursors}, {"insert_once", len(p.Once), p.Once}, {"insert_audit", len(p.Audit), p.Audit}} {
+		if rare.n > 0 && err == nil {
+			calls, err = withJSON(calls, rare.name, rare.value)
+		}
+	}
+	if err != nil || len(p.Events) == 0 {
+		return calls, err
+	}
+	packed, err := w.buffers.packedEvents(l.types, p.Events)
+	if err != nil {
+		return nil, err
+	}
+	return append(calls, call{name: "insert_events", params: [][]byte{packed, batch, at}}), nil
+}
+
+// packedEvents packs what happened into one JSON array an environment, in the order it happened.
+func (b *buffers) packedEvents(t wireTypes, events []models.Event) ([]byte, error) {
+	var envs []int32
+	for i := range events {
+		if len(envs) == 0 || envs[len(envs)-1] != events[i].Env {
+			envs = append(envs, events[i].Env)
+		}
+	}
+	slices.Sort(envs)
+	b.events.begin(t["event_wire"])
+	for _, env := range slices.Compact(envs) {
+		b.packed = append(b.packed[:0], '[')
+		for i := range events {
+			if events[i].Env != env {
+				continue
+			}
+			item, err := json.Marshal(&events[i])
+			if err != nil {
+				return nil, models.Errorf(models.BadData, "event %s: %w", events[i].Name, err)
+			}
+			if len(b.packed) > 1 {
+				b.packed = append(b.packed, ',')
+			}
+			b.packed = append(b.packed, item...)
+		}
+		b.packed = append(b.packed, ']')
+		b.events.next(2)
+		b.events.int4(env)
+		b.events.json(b.packed)
+	}
+	return b.events.param(), nil
+}

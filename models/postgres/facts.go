@@ -1,0 +1,138 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+
+	"nightshift/models"
+)
+
+// Facts reads what need names and the clock, in one round trip on the writer's connection.
+func (w *Writer) Facts(ctx context.Context, need *models.Need) (*models.Facts, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	f := &models.Facts{
+		Tasks: map[models.TaskRef]models.Task{}, IdemKeys: map[models.IdemRef]models.Task{},
+		Workflows: map[models.TaskRef]models.Workflow{}, Once: map[models.OnceRef]models.Once{}, Done: map[models.ID]int64{},
+		Slices: map[models.ID][]models.Task{}, Stagings: map[models.ID]models.Staging{}, Policies: map[models.TaskRef]models.RetryPolicy{},
+		Tokens: map[models.TokenRef]models.Attempt{},
+	}
+	var now models.Instant
+	var bad error
+	calls := factsOf(need, f, &bad)
+	calls = append(calls, call{name: "clock", read: func(c *columns) { now = c.instant() }})
+	if err := w.read(ctx, calls); err != nil {
+		return nil, err
+	}
+	if bad != nil {
+		return nil, models.Errorf(models.BadData, "a stored value can't be read: %w", bad)
+	}
+	f.Now = w.clock(now)
+	return f, nil
+}
+
+// factsOf lists the reads of a need; each row is entered into f as it comes.
+func factsOf(need *models.Need, f *models.Facts, bad *error) (calls []call) {
+	add := func(n int, name string, read func(*columns), params ...[]byte) {
+		if n > 0 {
+			calls = append(calls, call{name: name, params: params, read: read})
+		}
+	}
+	env := func(r models.TaskRef) int32 { return r.Env }
+	id := func(r models.TaskRef) models.ID { return r.ID }
+	add(len(need.Tasks), "fact_tasks", func(c *columns) {
+		t := c.task()
+		f.Tasks[models.TaskRef{Env: t.Env, ID: t.ID}] = t
+	}, int4Array(need.Tasks, env), idArray(need.Tasks, id))
+	add(len(need.IdemKeys), "fact_idem", func(c *columns) {
+		t := c.task()
+		f.IdemKeys[models.IdemRef{Env: t.Env, Key: t.IdemKey}] = t
+	}, int4Array(need.IdemKeys, func(r models.IdemRef) int32 { return r.Env }), textArray(need.IdemKeys, func(r models.IdemRef) string { return r.Key }))
+	add(len(need.Workflows), "fact_workflows", func(c *columns) {
+		row := c.workflow()
+		f.Workflows[models.TaskRef{Env: row.Env, ID: row.ID}] = row
+	}, int4Array(need.Workflows, env), idArray(need.Workflows, id))
+	add(len(need.Once), "fact_once", func(c *columns) {
+		o := models.Once{Scope: c.text(), Key: c.text(), Request: c.id(), Made: c.json(), At: c.instant()}
+		f.Once[models.OnceRef{Scope: o.Scope, Key: o.Key}] = o
+	}, textArray(need.Once, func(r models.OnceRef) string { return r.Scope }), textArray(need.Once, func(r models.OnceRef) string { return r.Key }))
+	add(len(need.Done), "fact_done", func(c *columns) {
+		command := c.id()
+		f.Done[command] = c.int8()
+	}, idArray(need.Done, same))
+	add(len(need.Stagings), "fact_stagings", func(c *columns) {
+		s := c.staging()
+		f.Stagings[s.ID] = s
+	}, idArray(need.Stagings, same))
+	add(len(need.Policies), "fact_inputs", func(c *columns) {
+		ref := models.TaskRef{Env: c.int4(), ID: c.id()}
+		if p := policyIn(c.raw()); p != nil {
+			f.Policies[ref] = *p
+		}
+	}, int4Array(need.Policies, env), idArray(need.Policies, id))
+	add(len(need.Tokens), "fact_tokens", func(c *columns) {
+		a, err := c.attempt()
+		if err != nil {
+			*bad = err
+		}
+		f.Tokens[models.TokenRef{Env: a.Env, Task: a.Task, Token: a.Token}] = a
+	}, int4Array(need.Tokens, func(r models.TokenRef) int32 { return r.Env }), idArray(need.Tokens, func(r models.TokenRef) models.ID { return r.Task }),
+		idArray(need.Tokens, func(r models.TokenRef) models.ID { return r.Token }))
+	for i := range need.Slices {
+		calls = append(calls, sliceOf(&need.Slices[i], f))
+	}
+	return calls
+}
+
+// sliceStatements say where the next rows of a cursor are found.
+var sliceStatements = map[models.CursorKind]string{
+	models.EnterStaged: "slice_staged", models.CancelWorkflow: "slice_workflow", models.RedriveDead: "slice_dead", models.DiscardDead: "slice_dead",
+}
+
+// lastID follows every id.
+var lastID = models.ID{255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255}
+
+func sliceOf(need *models.SliceNeed, f *models.Facts) call {
+	cursor := need.Cursor
+	until := cursor.Until
+	if until.IsZero() {
+		until = lastID
+	}
+	f.Slices[cursor.ID] = nil
+	return call{name: sliceStatements[cursor.Kind], read: func(c *columns) {
+		f.Slices[cursor.ID] = append(f.Slices[cursor.ID], c.task())
+	}, params: [][]byte{int4Param(cursor.Env), idParam(cursor.Target), idParam(cursor.After), idParam(until), int8Param(int64(need.Limit))}}
+}
+
+// policyIn is the retry policy that a task was submitted with; nil when it has none of its own.
+func policyIn(input []byte) *models.RetryPolicy {
+	var spec struct {
+		Policy json.RawMessage `json:"retry_policy"`
+	}
+	if json.Unmarshal(input, &spec) != nil || len(spec.Policy) == 0 || string(spec.Policy) == "null" {
+		return nil
+	}
+	policy := models.DefaultRetryPolicy() // what it leaves out is the default's
+	if json.Unmarshal(spec.Policy, &policy) != nil {
+		return nil
+	}
+	return &policy
+}
+
+func (c *columns) workflow() (w models.Workflow) {
+	w.Env, w.ID, w.Name, w.State = c.int4(), c.id(), c.text(), models.WorkflowState(c.int2())
+	n := 0
+	elements(c.raw(), func(e []byte) {
+		if n < len(w.Counts) {
+			w.Counts[n] = (&columns{values: [][]byte{e}}).int4()
+		}
+		n++
+	})
+	w.Cancelling, w.Priority, w.Input = c.bool(), c.int2(), c.json()
+	w.CreatedAt, w.FinishedAt, w.UpdatedAt = c.instant(), c.instant(), c.instant()
+	return w
+}
+
+func (c *columns) staging() models.Staging {
+	return models.Staging{ID: c.id(), Env: c.int4(), Tasks: c.int8(), At: c.instant(), Flipped: c.bool()}
+}

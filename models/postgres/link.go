@@ -1,0 +1,172 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// Times of the writer's connection.
+const (
+	connectTimeout = 2 * time.Second
+	batchTimeout   = time.Second // past it a batch counts as unclear and its connection is closed
+	loadTimeout    = time.Minute
+)
+
+// writerSettings hold for the writer's connection. The planner's are against one trap: on a fresh table a partial index
+// looks empty, and a scan of everything looks cheaper than 500 look-ups by key.
+var writerSettings = map[string]string{
+	"application_name":              "nightshift brain",
+	"plan_cache_mode":               "force_generic_plan",
+	"enable_seqscan":                "off",
+	"enable_hashjoin":               "off",
+	"enable_mergejoin":              "off",
+	"enable_bitmapscan":             "off",
+	"enable_material":               "off",
+	"enable_memoize":                "off",
+	"jit":                           "off",
+	"lock_timeout":                  "500ms",
+	"statement_timeout":             "700ms",
+	"default_transaction_isolation": "read committed",
+}
+
+// link is the writer's one connection, direct and with every statement prepared.
+type link struct {
+	conn     *pgx.Conn
+	prepared map[string]*pgconn.StatementDescription
+	types    wireTypes
+}
+
+// dial connects as the login. Only become makes it the role that sees all.
+func (db *DB) dial(ctx context.Context) (*link, error) {
+	config, err := pgx.ParseConfig(db.options.DirectURL)
+	if err != nil {
+		return nil, errors.New("the direct address of the database is not a URL of PostgreSQL")
+	}
+	config.ConnectTimeout = connectTimeout
+	maps.Copy(config.RuntimeParams, writerSettings)
+	conn, err := pgx.ConnectConfig(ctx, config)
+	if err != nil {
+		return nil, classify(err)
+	}
+	return &link{conn: conn}, nil
+}
+
+// become sets the role and prepares the statements.
+func (l *link) become(ctx context.Context, role string) error {
+	if _, err := l.conn.Exec(ctx, `SELECT set_config('role', $1, false)`, role); err != nil {
+		return classify(err)
+	}
+	var err error
+	if l.types, err = readWireTypes(ctx, l.conn); err != nil {
+		return err
+	}
+	return l.prepare(ctx)
+}
+
+// wireTypes are the OIDs of the composite types, by name.
+type wireTypes map[string]uint32
+
+func readWireTypes(ctx context.Context, conn *pgx.Conn) (wireTypes, error) {
+	types := wireTypes{}
+	found, err := conn.Query(ctx, `SELECT typname, oid FROM pg_type WHERE typname LIKE '%\_wire' AND typnamespace = 'public'::regnamespace`)
+	if err != nil {
+		return nil, classify(err)
+	}
+	var name string
+	var oid uint32
+	_, err = pgx.ForEachRow(found, []any{&name, &oid}, func() error { types[name] = oid; return nil })
+	return types, classify(err)
+}
+
+// prepare prepares every statement in one round trip.
+func (l *link) prepare(ctx context.Context) error {
+	pipe := l.conn.PgConn().StartPipeline(ctx)
+	names := slices.Sorted(maps.Keys(statements))
+	for _, name := range names {
+		pipe.SendPrepare(name, statements[name], nil)
+	}
+	if err := pipe.Sync(); err != nil {
+		return classify(err)
+	}
+	l.prepared = make(map[string]*pgconn.StatementDescription, len(names))
+	for _, name := range names {
+		got, err := pipe.GetResults()
+		if err != nil {
+			pipe.Close()
+			return fmt.Errorf("preparing %s: %w", name, classify(err))
+		}
+		description, ok := got.(*pgconn.StatementDescription)
+		if !ok {
+			pipe.Close()
+			return fmt.Errorf("preparing %s: got %T", name, got)
+		}
+		description.Name = name
+		l.prepared[name] = description
+	}
+	return classify(pipe.Close())
+}
+
+func (l *link) close() {
+	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+	defer cancel()
+	l.conn.Close(ctx)
+}
+
+// call is one statement of a pipeline. read is called for each row it returns.
+type call struct {
+	name   string
+	params [][]byte
+	read   func(*columns)
+}
+
+var binaryFormat = []int16{1}
+
+// run sends all calls in one round trip and reads what they answer. It says how far it came: the number of calls that
+// were answered, and whether anything was sent at all.
+func (l *link) run(ctx context.Context, calls []call) (answered int, sent bool, err error) {
+	pipe := l.conn.PgConn().StartPipeline(ctx)
+	for i := range calls {
+		pipe.SendQueryStatement(l.prepared[calls[i].name], calls[i].params, binaryFormat, binaryFormat)
+	}
+	if l.conn.IsClosed() || ctx.Err() != nil {
+		err = pipe.Close()
+		return 0, false, errors.Join(errors.New("the connection is closed"), err)
+	}
+	if err = pipe.Sync(); err != nil {
+		pipe.Close()
+		return 0, true, err
+	}
+	for i := range calls {
+		if err = answer(pipe, calls[i].read); err != nil {
+			pipe.Close() // reads on to the end, so that the connection can be used again
+			return i, true, fmt.Errorf("%s: %w", calls[i].name, err)
+		}
+	}
+	return len(calls), true, pipe.Close()
+}
+
+// answer reads the rows of one statement.
+func answer(pipe *pgconn.Pipeline, read func(*columns)) error {
+	got, err := pipe.GetResults()
+	if err != nil {
+		return err
+	}
+	rows, ok := got.(*pgconn.ResultReader)
+	if !ok {
+		return fmt.Errorf("got %T", got)
+	}
+	for rows.NextRow() {
+		if read != nil {
+			read(&columns{values: rows.Values()})
+		}
+	}
+	_, err = rows.Close()
+	return err
+}

@@ -1,0 +1,169 @@
+package postgres
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+
+	"nightshift/models"
+)
+
+// Load reads what a board is rebuilt from, as of one moment: heads rows a line, fewer when they would pass most in all.
+func (w *Writer) Load(ctx context.Context, heads, most int) (*models.Snapshot, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	l, err := w.connected(ctx, w.epoch)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, loadTimeout)
+	defer cancel()
+	if _, err := l.conn.Exec(ctx, `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL statement_timeout = '60s'`); err != nil {
+		w.drop()
+		return nil, classify(err)
+	}
+	out, err := w.load(ctx, l, heads, most)
+	if _, end := l.conn.Exec(ctx, `COMMIT`); end != nil { // of a failed one it is the ROLLBACK
+		w.drop()
+	}
+	return out, err
+}
+
+func (w *Writer) load(ctx context.Context, l *link, heads, most int) (*models.Snapshot, error) {
+	out := &models.Snapshot{}
+	var bad error
+	calls := append(loadConfiguration(out, &bad), loadTasks(out)...)
+	calls = append(calls,
+		call{name: "load_batch", read: func(c *columns) { out.Batch = c.int8(); w.clock(c.instant()) }},
+		call{name: "clock", read: func(c *columns) { out.Now = c.instant() }})
+	if err := w.read(ctx, calls); err != nil {
+		return nil, err
+	}
+	if bad != nil {
+		return nil, models.Errorf(models.BadData, "a stored value can't be read: %w", bad)
+	}
+	out.Now = w.clock(out.Now)
+	if len(out.Lines) == 0 {
+		return out, nil
+	}
+	asks := make([]models.LineAsk, len(out.Lines))
+	limit := min(heads, max(1, most/len(out.Lines)))
+	for i := range out.Lines {
+		asks[i] = models.LineAsk{Line: out.Lines[i].Line, Limit: limit}
+	}
+	found := &models.Refill{Lines: make([][]models.Task, len(asks))}
+	first, _ := linesOf(l, asks, false, found)
+	if err := w.read(ctx, []call{first}); err != nil {
+		return nil, err
+	}
+	for i := range out.Lines {
+		out.Lines[i].Heads = found.Lines[i]
+	}
+	return out, nil
+}
+
+// loadTasks reads what the tasks' rows say.
+func loadTasks(out *models.Snapshot) []call {
+	line := func(c *columns) models.LineID { return models.LineID{Lane: c.int4(), Env: c.int4(), Class: c.int4()} }
+	return []call{
+		{name: "load_running", read: func(c *columns) { out.Running = append(out.Running, c.task()) }},
+		{name: "load_freed", read: func(c *columns) { out.Freed = append(out.Freed, c.task()) }},
+		{name: "load_lines", read: func(c *columns) {
+			out.Lines = append(out.Lines, models.LineCount{Line: line(c), Ready: c.int8()})
+		}},
+		{name: "load_parked", read: func(c *columns) {
+			out.Parked = append(out.Parked, models.ParkedCount{Line: line(c), Gate: c.text(), Count: c.int8()})
+		}},
+		{name: "load_keys", read: func(c *columns) {
+			out.Keys = append(out.Keys, models.KeyCount{Line: line(c), Key: c.text(), Admitted: c.int8()})
+		}},
+		{name: "load_flipped", read: func(c *columns) { out.Flipped = append(out.Flipped, c.staging()) }},
+	}
+}
+
+// loadConfiguration reads what decisions read beside the tasks.
+func loadConfiguration(out *models.Snapshot, bad *error) []call {
+	note := func(err error) {
+		if err != nil {
+			*bad = err
+		}
+	}
+	return []call{
+		{name: "load_tenants", read: func(c *columns) { out.Tenants = append(out.Tenants, c.tenant()) }},
+		{name: "load_environments", read: func(c *columns) { out.Environments = append(out.Environments, c.environment()) }},
+		{name: "load_kinds", read: func(c *columns) { out.Kinds = append(out.Kinds, c.kind()) }},
+		{name: "load_lanes", read: func(c *columns) { out.Lanes = append(out.Lanes, c.lane()) }},
+		{name: "load_classes", read: func(c *columns) {
+			class := models.Class{}
+			number := c.int4()
+			note(json.Unmarshal(c.raw(), &class))
+			class.Number = number
+			out.Classes = append(out.Classes, class)
+		}},
+		{name: "load_workers", read: func(c *columns) {
+			worker, err := c.worker()
+			note(err)
+			out.Workers = append(out.Workers, worker)
+		}},
+		{name: "load_virtual", read: func(c *columns) {
+			out.Virtual = append(out.Virtual, models.Virtual{Pool: c.text(), Kind: models.KindName(c.int2()), Tenant: c.int4(), Time: c.float8()})
+		}},
+		{name: "load_cursors", read: func(c *columns) {
+			cursor, err := c.cursor()
+			note(err)
+			out.Cursors = append(out.Cursors, cursor)
+		}},
+	}
+}
+
+func (c *columns) tenant() models.Tenant {
+	return models.Tenant{Number: c.int4(), ID: c.id(), Slug: c.text(), Name: c.text(), Weight: c.float8(), Timezone: c.text(),
+		Suspended: c.bool(), CreatedAt: c.instant(), UpdatedAt: c.instant(), Version: c.int8()}
+}
+
+func (c *columns) environment() models.Environment {
+	return models.Environment{Env: c.int4(), ID: c.id(), Tenant: c.int4(), Name: c.text(), Kind: c.text(), Paused: c.bool(),
+		Reason: c.text(), CreatedAt: c.instant(), UpdatedAt: c.instant(), Version: c.int8()}
+}
+
+func (c *columns) kind() models.Kind {
+	return models.Kind{Name: models.KindName(c.int2()), Precedence: c.int4(), Weight: c.float8(), MinShare: c.float8(),
+		Elastic: c.bool(), YieldsTo: c.texts(), MaxHold: c.int4(), UpdatedAt: c.instant(), Version: c.int8()}
+}
+
+func (c *columns) lane() models.Lane {
+	return models.Lane{Number: c.int4(), Env: c.int4(), Name: c.text(), Kind: models.KindName(c.int2()), Weight: c.float8(),
+		MaxConcurrent: c.int4(), HighWater: c.int4(), TaskTypes: c.texts(), Paused: c.bool(), Draining: c.bool(), Reason: c.text(),
+		First: c.bool(), Description: c.text(), Owner: c.text(), RunbookURL: c.text(), CreatedAt: c.instant(),
+		UpdatedAt: c.instant(), Version: c.int8()}
+}
+
+func (c *columns) worker() (w models.Worker, err error) {
+	decode := func(into any) {
+		if text := c.raw(); len(text) > 2 && err == nil { // neither {} nor []
+			err = json.Unmarshal(text, into)
+		}
+	}
+	w.ID, w.Tenant, w.Env, w.KeyID, w.Name, w.Instance = c.id(), c.int4(), c.int4(), c.text(), c.text(), c.text()
+	w.Version, w.Pool, w.TaskTypes, w.Lanes = c.text(), c.text(), c.texts(), c.texts()
+	elements(c.raw(), func(e []byte) { w.Kinds = append(w.Kinds, models.KindName(binary.BigEndian.Uint16(e))) })
+	w.CPUMilli, w.MemoryMB, w.DiskMB = c.int8(), c.int8(), c.int8()
+	decode(&w.GPUs)
+	w.Slots = c.int4()
+	decode(&w.KindSlots)
+	w.Models, w.Permissions = c.texts(), c.texts()
+	decode(&w.Labels)
+	w.LeaseSeconds, w.Session, w.State, w.Draining = c.int4(), c.id(), models.WorkerState(c.int2()), c.bool()
+	w.LastSeen, w.CreatedAt, w.UpdatedAt = c.instant(), c.instant(), c.instant()
+	elements(c.raw(), func(e []byte) { w.Replaced = append(w.Replaced, models.Instant(binary.BigEndian.Uint64(e))) })
+	w.Utilization = c.json()
+	return w, err
+}
+
+func (c *columns) cursor() (models.Cursor, error) {
+	out := models.Cursor{ID: c.id(), Env: c.int4(), Kind: models.CursorKind(c.int2()), Target: c.id(), After: c.id(), Until: c.id(),
+		Matched: c.int8(), Done: c.int8(), Failed: c.int8(), Finished: c.bool(), Reason: c.text()}
+	err := json.Unmarshal(c.raw(), &out.Actor)
+	out.At = c.instant()
+	return out, err
+}

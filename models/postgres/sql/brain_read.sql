@@ -1,0 +1,5 @@
+-- Purpose: who decides, and the last commit. Index: brain_pkey, batches_pkey backwards. Locks: none.
+SELECT epoch, CASE WHEN renewed_at = '-infinity' THEN 0 ELSE (extract(epoch FROM renewed_at) * 1000000)::bigint END,
+    address, epoch || '/' || xmin, backend_pid, (extract(epoch FROM backend_start) * 1000000)::bigint,
+    coalesce((SELECT max(batch) FROM batches WHERE cell = 1), 0)
+FROM brain WHERE cell = 1

@@ -1,0 +1,13 @@
+-- Purpose: workflows with their counts taken from the tasks. Index: workflows_pkey, tasks_workflow. Locks: none.
+-- $1 environments, $2 ids
+SELECT w.env, w.id, w.name, w.state, c.counts, w.cancelling, w.priority, w.input, w.created_at, w.finished_at, w.updated_at
+FROM unnest($1::int[], $2::uuid[]) r (env, id)
+JOIN workflows w ON w.env = r.env AND w.id = r.id
+CROSS JOIN LATERAL (
+    SELECT ARRAY[count(*) FILTER (WHERE state = 0), count(*) FILTER (WHERE state = 1), count(*) FILTER (WHERE state = 2),
+        count(*) FILTER (WHERE state = 3), count(*) FILTER (WHERE state = 4), count(*) FILTER (WHERE state = 5),
+        count(*) FILTER (WHERE state = 6), count(*) FILTER (WHERE state = 7), count(*) FILTER (WHERE state = 8),
+        count(*) FILTER (WHERE state = 9), count(*) FILTER (WHERE state = 10), count(*) FILTER (WHERE state = 11),
+        count(*) FILTER (WHERE state = 12)]::int[] AS counts
+    FROM tasks t WHERE t.env = w.env AND t.workflow = w.id AND t.workflow IS NOT NULL
+) c

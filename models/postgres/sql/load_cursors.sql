@@ -1,0 +1,3 @@
+-- Purpose: cursors that are not finished. Index: cursors_open. Locks: none.
+SELECT id, env, kind, target, after, until, matched, done, failed, finished, reason, actor::text, at
+FROM cursors WHERE NOT finished ORDER BY id

@@ -1,0 +1,2 @@
+-- Purpose: saved virtual times. Index: none. Locks: none.
+SELECT pool, kind, tenant, time FROM virtual_times ORDER BY pool, kind, tenant

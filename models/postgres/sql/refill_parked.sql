@@ -1,0 +1,9 @@
+-- Purpose: the next parked rows of many lines, each above its mark, in order of rank. Index: tasks_parked. Locks: none.
+-- $1 asks
+SELECT a.ask, :task(t) FROM unnest($1::line_wire[]) WITH ORDINALITY a (lane, env, class, gate, age_key, id, most, ask)
+CROSS JOIN LATERAL (
+    SELECT * FROM tasks t
+    WHERE t.env = a.env AND t.gate = a.gate AND t.lane = a.lane AND t.class = a.class AND t.state = 3 AND t.gate IS NOT NULL
+      AND (t.age_key, t.id) > (a.age_key, a.id)
+    ORDER BY t.env, t.gate, t.lane, t.class, t.age_key, t.id LIMIT a.most
+) t

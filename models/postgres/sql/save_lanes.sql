@@ -1,0 +1,15 @@
+-- Purpose: lanes, whole rows. Index: lanes_pkey. Locks: the saved rows.
+-- $1 models.Lane as JSON
+INSERT INTO lanes (number, env, name, kind, weight, max_concurrent, high_water, task_types, paused, draining, reason, first,
+    description, owner, runbook_url, created_at, updated_at, version)
+SELECT "Number", "Env", "Name", "Kind", "Weight", "MaxConcurrent", "HighWater", coalesce("TaskTypes", '{}'), "Paused",
+    "Draining", "Reason", "First", "Description", "Owner", "RunbookURL", "CreatedAt", "UpdatedAt", "Version"
+FROM json_to_recordset($1::json) AS r ("Number" int, "Env" int, "Name" text, "Kind" smallint, "Weight" float8,
+    "MaxConcurrent" int, "HighWater" int, "TaskTypes" text[], "Paused" boolean, "Draining" boolean, "Reason" text,
+    "First" boolean, "Description" text, "Owner" text, "RunbookURL" text, "CreatedAt" bigint, "UpdatedAt" bigint,
+    "Version" bigint)
+ON CONFLICT (number) DO UPDATE SET env = EXCLUDED.env, name = EXCLUDED.name, kind = EXCLUDED.kind, weight = EXCLUDED.weight,
+    max_concurrent = EXCLUDED.max_concurrent, high_water = EXCLUDED.high_water, task_types = EXCLUDED.task_types,
+    paused = EXCLUDED.paused, draining = EXCLUDED.draining, reason = EXCLUDED.reason, first = EXCLUDED.first,
+    description = EXCLUDED.description, owner = EXCLUDED.owner, runbook_url = EXCLUDED.runbook_url,
+    created_at = EXCLUDED.created_at, updated_at = EXCLUDED.updated_at, version = EXCLUDED.version

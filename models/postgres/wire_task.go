@@ -1,0 +1,62 @@
+package postgres
+
+import "nightshift/models"
+
+const taskFields = 41
+
+// task writes a row of task_wire: the columns of tasks in their order, then what a change was decided on.
+func (r *rows) task(t *models.Task, ref models.ID, was models.State) {
+	r.next(taskFields)
+	r.int4(t.Env)
+	r.int4(t.Lane)
+	r.int4(t.Class)
+	r.int2(int16(t.State))
+	r.int2(t.Priority)
+	r.int2(int16(t.Flags))
+	r.int4(t.Attempt)
+	r.int4(t.AttemptsUsed)
+	r.int4(t.MaxAttempts)
+	r.int4(t.Remaining)
+	r.int4(t.Killed)
+	r.int4(t.HardSeconds)
+	r.int8(t.AgeKey)
+	r.int8(int64(t.CreatedAt))
+	r.int8(int64(t.UpdatedAt))
+	r.mustID(t.ID)
+	r.instant(t.ReadyAt)
+	r.instant(t.WakeAt)
+	r.instant(t.ExpiresAt)
+	r.instant(t.StartedAt)
+	r.instant(t.FinishedAt)
+	r.instant(t.LeaseUntil)
+	r.instant(t.CancelAt)
+	r.some8(t.EstimateMS)
+	r.some4(t.LeasesLost)
+	r.some4(t.KeyLimit)
+	r.some4(t.SoftSeconds)
+	r.some4(t.DelaySeconds)
+	for _, id := range [...]*models.ID{&t.Workflow, &t.Parent, &t.Worker, &t.AttemptID, &t.Token, &t.Fingerprint} {
+		r.id(*id)
+	}
+	for _, s := range [...]string{t.Gate, t.Key, t.IdemKey, t.LimitKey, t.ErrorClass} {
+		r.text(s)
+	}
+	r.id(ref)
+	r.int2(int16(was))
+}
+
+// task reads the columns of tasks in the order of task_wire.
+func (c *columns) task() (t models.Task) {
+	t.Env, t.Lane, t.Class = c.int4(), c.int4(), c.int4()
+	t.State, t.Priority, t.Flags = models.State(c.int2()), c.int2(), models.Flags(c.int2())
+	t.Attempt, t.AttemptsUsed, t.MaxAttempts = c.int4(), c.int4(), c.int4()
+	t.Remaining, t.Killed, t.HardSeconds = c.int4(), c.int4(), c.int4()
+	t.AgeKey, t.CreatedAt, t.UpdatedAt = c.int8(), c.instant(), c.instant()
+	t.ID = c.id()
+	t.ReadyAt, t.WakeAt, t.ExpiresAt, t.StartedAt, t.FinishedAt = c.instant(), c.instant(), c.instant(), c.instant(), c.instant()
+	t.LeaseUntil, t.CancelAt, t.EstimateMS = c.instant(), c.instant(), c.int8()
+	t.LeasesLost, t.KeyLimit, t.SoftSeconds, t.DelaySeconds = c.int4(), c.int4(), c.int4(), c.int4()
+	t.Workflow, t.Parent, t.Worker, t.AttemptID, t.Token, t.Fingerprint = c.id(), c.id(), c.id(), c.id(), c.id(), c.id()
+	t.Gate, t.Key, t.IdemKey, t.LimitKey, t.ErrorClass = c.text(), c.text(), c.text(), c.text(), c.text()
+	return t
+}
