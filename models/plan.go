@@ -275,6 +275,7 @@ type Snapshot struct {
 	Environments []Environment
 	Kinds        []Kind
 	Lanes        []Lane
+	MostLane     int32 // the largest number any lane ever had
 	Classes      []Class
 	Workers      []Worker // not gone
 	Virtual      []Virtual

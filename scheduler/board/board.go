@@ -277,3 +277,19 @@ func (r *Rate) PerSecond(now models.Instant) float64 {
 	}
 	return float64(sum) / 10
 }
+
+// ClassesOf lists the classes with ready tasks in an environment.
+func (b *Board) ClassesOf(env int32) []*models.Class {
+	seen := map[int32]bool{}
+	for id := range b.lines { // any order: a set
+		if id.Env == env {
+			seen[id.Class] = true
+		}
+	}
+	var out []*models.Class
+	for n := range seen { // any order: sorted below
+		out = append(out, b.Classes[n])
+	}
+	slices.SortFunc(out, func(a, b *models.Class) int { return cmp.Compare(a.Number, b.Number) })
+	return out
+}

@@ -2,6 +2,7 @@ package loop
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"time"
@@ -32,9 +33,12 @@ func guard(verb func()) (err error) {
 // attempt runs a batch once: facts, decision, one transaction, effects, answers. After an error nothing was answered,
 // and unless the facts failed, the board no longer says what the database does.
 func (t *term) attempt(batch []*call) (decided []engine.Reply, err error) {
-	cmds := make([]*engine.Command, len(batch))
-	for i, c := range batch {
-		cmds[i] = c.cmd
+	cmds := make([]*engine.Command, 0, len(t.orphans)+len(batch))
+	for _, id := range t.orphans {
+		cmds = append(cmds, &engine.Command{ID: newID(), Actor: t.self(), Return: &engine.Return{Claim: id}})
+	}
+	for _, c := range batch {
+		cmds = append(cmds, c.cmd)
 	}
 	facts, err := t.facts(cmds)
 	if err != nil {
@@ -66,13 +70,26 @@ func (t *term) attempt(batch []*call) (decided []engine.Reply, err error) {
 		t.proven = sent
 		t.figures.committed(len(batch), time.Since(sent))
 		t.heard(t.batch)
-	} else if time.Since(t.proven) > freshFor {
-		t.stale = false
-		_ = guard(func() { t.engine.Commit(effects) })
-		return nil, refusal(models.Unavailable, "this replica can't say at the moment whether it still decides")
+	} else if err := t.prove(); err != nil {
+		return nil, err
 	}
 	t.answer(batch, decided)
 	return nil, t.commit(batch, effects)
+}
+
+// prove makes sure, before something is answered that no commit proves, that this is still the brain.
+func (t *term) prove() error {
+	if time.Since(t.proven) <= freshFor {
+		return nil
+	}
+	t.renew = time.Time{}
+	if err := t.beat(); err != nil {
+		return err
+	}
+	if time.Since(t.proven) > freshFor {
+		return refusal(models.Unavailable, "this replica can't say at the moment whether it still decides")
+	}
+	return nil
 }
 
 // facts reads what the batch needs.
@@ -105,7 +122,7 @@ func (t *term) commit(batch []*call, effects *models.Effects) error {
 		t.alarm("the effects of a batch could not enter the board", err)
 		return nil
 	}
-	t.stale = false
+	t.stale, t.orphans = false, nil
 	t.answer(batch, more)
 	t.park(batch)
 	return nil
@@ -126,14 +143,12 @@ func (t *term) answer(batch []*call, replies []engine.Reply) {
 		if c == nil {
 			c = t.parked[r.To]
 		}
-		if c == nil {
-			continue // its caller has left and the claim was taken off
-		}
 		delete(t.parked, r.To)
-		if !c.finish(outcome{answer: r.Answer, err: r.Err}) && !c.finished {
-			if back := tokens(r.Answer); len(back) > 0 {
-				t.giveBack(c.cmd, back)
-			}
+		if c != nil && c.finish(outcome{answer: r.Answer, err: r.Err}) {
+			continue
+		}
+		if back := tokens(r.Answer); len(back) > 0 { // its caller has left
+			t.giveBack(r.To.Tenant, back)
 		}
 	}
 }
@@ -195,8 +210,12 @@ func (t *term) refill() {
 	}
 }
 
-// rebuild reads the board anew. Claims that were parked are asked again.
+// rebuild reads the board anew. A failed decision may have answered or parked claims without anybody hearing of it, so
+// those that waited are asked anew.
 func (t *term) rebuild() error {
+	if time.Until(t.reload) > 0 {
+		return noDatabase()
+	}
 	began := time.Now()
 	heads, most := t.options.Engine.Heads, t.options.Engine.MostEntries
 	var snapshot *models.Snapshot
@@ -209,11 +228,13 @@ func (t *term) rebuild() error {
 	}
 	if err != nil {
 		t.alarm("the board could not be rebuilt", err)
+		t.reload = time.Now().Add(retryEvery)
 		return err
 	}
 	t.stale, t.batch, t.now, t.nowAt = false, snapshot.Batch, snapshot.Now, time.Now()
 	t.checkHistory(snapshot.Batch)
 	for _, c := range t.parked {
+		t.orphans = append(t.orphans, c.anew())
 		t.inbox.again(c)
 	}
 	clear(t.parked)
@@ -238,7 +259,7 @@ func (t *term) checkHistory(batch int64) {
 }
 
 func (t *term) alarm(what string, err error) {
-	if p, ok := err.(*panicked); ok {
+	if p := (*panicked)(nil); errors.As(err, &p) {
 		t.log.Error(what, "epoch", t.epoch, "batch", t.batch, "error", err, "stack", string(p.stack))
 		return
 	}

@@ -60,7 +60,7 @@ func (t *term) rule(batch []*call, decided []engine.Reply, err error, try int) (
 		t.log.Warn("a batch was rolled back", "batch", t.batch+1, "try", try, "error", err)
 	default: // Unavailable, or what no rule knows: the brain stays, the callers may come again
 		t.alarm("a batch failed", err)
-		t.refuse(batch, refusal(models.Unavailable, "the database does not answer at the moment"))
+		t.refuse(batch, noDatabase())
 		return nil, nil
 	}
 	if try >= tries {
@@ -79,13 +79,14 @@ func (t *term) again(batch []*call) error {
 	if !t.stale {
 		return nil
 	}
-	err := t.rebuild()
-	if err == nil {
+	if err := t.rebuild(); err != nil {
+		t.refuse(batch, noDatabase())
 		return nil
 	}
-	t.refuse(batch, refusal(models.Unavailable, "the database does not answer at the moment"))
-	if lost(err) {
-		return err
+	for _, c := range batch {
+		if c.order == claims {
+			t.orphans = append(t.orphans, c.anew())
+		}
 	}
 	return nil
 }
@@ -158,9 +159,16 @@ func (t *term) tickFailed(err error) {
 	t.log.Error("ticks are set aside", "alert", "tick_set_aside", "for", tickAside, "error", err)
 }
 
-// refuse answers commands that were not done.
+func noDatabase() *models.Error {
+	return refusal(models.Unavailable, "the database does not answer at the moment")
+}
+
+// refuse answers commands that were not done. The engine may have parked a claim among them.
 func (t *term) refuse(batch []*call, why error) {
 	for _, c := range batch {
+		if c.order == claims {
+			t.orphans = append(t.orphans, c.cmd.ID)
+		}
 		c.finish(outcome{err: why})
 	}
 }
@@ -197,7 +205,7 @@ func (t *term) findOut() (happened bool, err error) {
 	for began := time.Now(); ; {
 		var next int64
 		sent := time.Now()
-		err = t.do(recoverFor, func(ctx context.Context) (err error) {
+		err = t.do(recoverCall, func(ctx context.Context) (err error) {
 			happened, next, err = t.store.Recover(ctx, t.epoch, t.batch+1)
 			return err
 		})
@@ -221,7 +229,7 @@ func (t *term) resent(batch []*call) []*call {
 		if c.answered() || c.cmd.Tick != nil {
 			continue
 		}
-		c.cmd.Resent = true
+		c.cmd.Resent = c.order != claims
 		left = append(left, c)
 	}
 	return left

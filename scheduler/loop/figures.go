@@ -60,13 +60,13 @@ type figures struct {
 	Figures
 }
 
-func newFigures() figures {
-	var f figures
-	f.Refused = map[models.Code]uint64{}
-	f.BatchCommands = histogram(1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
-	f.CommitSeconds = histogram(.0005, .001, .002, .005, .01, .02, .05, .1, .2, .5, 1)
-	f.RebuildSeconds = histogram(.01, .05, .1, .25, .5, 1, 2.5, 5, 10)
-	return f
+func noFigures() Figures {
+	return Figures{
+		Refused:        map[models.Code]uint64{},
+		BatchCommands:  histogram(1, 2, 5, 10, 20, 50, 100, 200, 500, 1000),
+		CommitSeconds:  histogram(.0005, .001, .002, .005, .01, .02, .05, .1, .2, .5, 1),
+		RebuildSeconds: histogram(.01, .05, .1, .25, .5, 1, 2.5, 5, 10),
+	}
 }
 
 func histogram(bounds ...float64) Histogram {

@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -59,21 +60,26 @@ func New(store engine.Store, o Options) *Loop {
 		_, _ = rand.Read(o.Seed[:]) // never fails
 	}
 	o.Engine.Seed, o.Engine.Address = o.Seed, o.Address
+	o.Engine.Heads = cmp.Or(o.Engine.Heads, defaultHeads)
+	o.Engine.MostEntries = cmp.Or(o.Engine.MostEntries, defaultMost)
+	o.Engine.Slice = cmp.Or(o.Engine.Slice, defaultSlice)
 	return &Loop{
 		store: store, options: o, log: o.Logger, inbox: newInbox(o.Limits, notYet()),
-		figures: newFigures(), commits: commits{listeners: map[chan int64]struct{}{}},
+		figures: figures{Figures: noFigures()}, commits: commits{listeners: map[chan int64]struct{}{}},
 	}
 }
 
 // Run stands by, decides while this is the brain, and stands by again, until ctx ends. Then it hands the brain over.
 func (l *Loop) Run(ctx context.Context) error {
+	var mine int64 // the last epoch in which this replica was the brain
 	for ctx.Err() == nil {
-		epoch, seen, err := l.standBy(ctx)
+		epoch, seen, err := l.standBy(ctx, mine)
 		if err != nil {
 			break // only the end of ctx ends standing by
 		}
 		t := newTerm(l, epoch, seen)
 		err = t.run(ctx)
+		mine = t.epoch
 		l.inbox.close(notYet())
 		t.forsake()
 		l.setRole(func(r *Role) { r.Brain, r.Address = false, "" })
@@ -99,15 +105,13 @@ func (l *Loop) Do(ctx context.Context, cmd *engine.Command) (*engine.Answer, err
 	case <-ctx.Done():
 	}
 	o, finished := c.leave()
-	if !finished && c.order == claims {
-		l.post(&engine.Command{Return: &engine.Return{Claim: c.cmd.ID}}, c)
-	}
-	if finished {
-		back := tokens(o.answer)
-		if len(back) == 0 {
-			return o.answer, o.err
-		}
-		l.giveBack(c.cmd, back)
+	switch back := tokens(o.answer); {
+	case len(back) > 0:
+		l.giveBack(cmd.Tenant, back)
+	case finished:
+		return o.answer, o.err
+	case c.order == claims:
+		l.post(&engine.Command{Tenant: cmd.Tenant, Return: &engine.Return{}}, c)
 	}
 	return nil, gone(ctx)
 }
@@ -123,8 +127,8 @@ func owned(cmd *engine.Command) *engine.Command {
 }
 
 // giveBack returns leases that could not be delivered.
-func (l *Loop) giveBack(claim *engine.Command, back []models.ID) {
-	l.post(&engine.Command{Tenant: claim.Tenant, Return: &engine.Return{Tokens: back}}, nil)
+func (l *Loop) giveBack(tenant int32, back []models.ID) {
+	l.post(&engine.Command{Tenant: tenant, Return: &engine.Return{Tokens: back}}, nil)
 }
 
 // post asks something nobody waits for. When it can't be taken, the brain has changed or is flooded, and the beats of the

@@ -21,12 +21,18 @@ const (
 	retryEvery  = 200 * time.Millisecond
 	tries       = 3
 	recoverFor  = 5 * time.Second
-	sampleEvery = 5 * time.Second
+	recoverCall = 3 * time.Second
+	tickApart   = 2 * time.Millisecond // two ticks that no slice of work asks for
+
+	defaultHeads = 4
+	defaultMost  = 200_000
+	defaultSlice = 1_000
+	sampleEvery  = 5 * time.Second
 )
 
 // standBy watches the brain row until it has taken over; the error is only ever the end of ctx. It returns the new epoch
-// and the row as it was before.
-func (l *Loop) standBy(ctx context.Context) (int64, models.Brain, error) {
+// and the row as it was before. A row of the epoch this replica itself had last is nobody's: it need not wait.
+func (l *Loop) standBy(ctx context.Context, mine int64) (int64, models.Brain, error) {
 	var seen models.Brain
 	var since time.Time // when the row was first seen as it is; zero: not yet
 	tick := time.NewTicker(lookEvery)
@@ -42,7 +48,7 @@ func (l *Loop) standBy(ctx context.Context) (int64, models.Brain, error) {
 		}
 		if err == nil {
 			l.watched(row)
-			if row.RenewedAt == 0 || time.Since(since) >= silentFor {
+			if row.RenewedAt == 0 || row.Epoch == mine || time.Since(since) >= silentFor {
 				if epoch, err := l.takeOver(ctx, row); err == nil {
 					return epoch, row, nil
 				}

@@ -21,10 +21,13 @@ type term struct {
 	nowAt    time.Time // when now was read
 	renew    time.Time // when the next renewal is due, and so on
 	tick     time.Time
+	ticked   time.Time // the last one
+	reload   time.Time // no rebuild before this, after one has failed
 	sample   time.Time
 	failures int // of ticks, in a row
 
-	parked map[*engine.Command]*call // claims the engine holds
+	parked  map[*engine.Command]*call // claims the engine holds
+	orphans []models.ID               // claims it may hold that are nobody's any more; the next batch takes them off
 }
 
 func newTerm(l *Loop, epoch int64, seen models.Brain) *term {
@@ -45,10 +48,9 @@ func (t *term) run(ctx context.Context) error {
 		}
 		if t.stale {
 			if err := t.rebuild(); err != nil {
-				if lost(err) {
-					return err
+				for _, c := range t.inbox.take() {
+					c.finish(outcome{err: noDatabase()})
 				}
-				t.refuse(t.inbox.take(), err)
 				t.rest(ctx, retryEvery)
 				continue
 			}
@@ -71,8 +73,14 @@ func (t *term) run(ctx context.Context) error {
 // next is the batch to run now, with a Tick when time alone has something to do.
 func (t *term) next() []*call {
 	batch := t.inbox.take()
+	for _, c := range batch {
+		if c.drops != nil {
+			c.cmd.Return.Claim = c.drops.cmd.ID
+		}
+	}
 	if time.Until(t.tick) <= 0 || t.engine.Busy() && t.failures == 0 || t.due() {
-		t.tick = time.Now().Add(tickEvery)
+		t.ticked = time.Now()
+		t.tick = t.ticked.Add(tickEvery)
 		batch = append(batch, newCall(&engine.Command{ID: newID(), Actor: t.self(), Tick: &engine.Tick{}}))
 	}
 	if len(batch) > 0 && time.Until(t.sample) <= 0 {
@@ -85,7 +93,7 @@ func (t *term) next() []*call {
 // due says whether a timer of the board has come, by the database's clock as it should stand now.
 func (t *term) due() bool {
 	wake := t.engine.NextWake()
-	return wake != 0 && t.failures == 0 && t.clock() >= wake
+	return wake != 0 && t.failures == 0 && t.clock() >= wake && time.Since(t.ticked) >= tickApart
 }
 
 func (t *term) clock() models.Instant { return t.now.Add(time.Since(t.nowAt)) }
@@ -94,7 +102,7 @@ func (t *term) clock() models.Instant { return t.now.Add(time.Since(t.nowAt)) }
 func (t *term) idle() time.Duration {
 	wait := min(time.Until(t.renew), time.Until(t.tick))
 	if wake := t.engine.NextWake(); wake != 0 && t.failures == 0 {
-		wait = min(wait, wake.Sub(t.clock()))
+		wait = min(wait, max(wake.Sub(t.clock()), tickApart))
 	}
 	return wait
 }

@@ -1,0 +1,304 @@
+package engine
+
+import (
+	"fmt"
+
+	"nightshift/models"
+	"nightshift/scheduler/board"
+)
+
+// batch is what one Decide gathers: the rows it touches, once each, and the plan they become.
+type batch struct {
+	plan      *models.Plan
+	facts     *models.Facts
+	cmd       *Command
+	replies   []Reply
+	rows      map[models.ID]*change
+	order     []*change
+	idem      map[models.IdemRef]*change
+	once      map[models.OnceRef]models.Once
+	fill      []func() // answers that show rows as they stand at the end of the batch
+	bornFreed []models.Task
+	flows     []*flow // touched
+	ended     map[models.ID]int
+}
+
+// change is a task's row in this batch: as it was before, and as it will be.
+type change struct {
+	row    models.Task
+	before models.Task
+	fresh  bool // it is made by this batch
+}
+
+func (e *Engine) begin(number, epoch int64, facts *models.Facts) {
+	e.now = max(e.now, facts.Now)
+	e.b = &batch{
+		plan:  &models.Plan{Epoch: epoch, Batch: number, At: e.now},
+		facts: facts, rows: map[models.ID]*change{}, idem: map[models.IdemRef]*change{}, once: map[models.OnceRef]models.Once{}, ended: map[models.ID]int{},
+	}
+}
+
+// finish merges the rows into the plan.
+func (e *Engine) finish() (*models.Plan, []Reply) {
+	p := e.b.plan
+	for _, c := range e.b.order {
+		if c.fresh {
+			p.Tasks = append(p.Tasks, c.row)
+			if c.row.State == models.Pending && (c.row.Killed > 0 || c.row.Remaining == 0) {
+				e.b.bornFreed = append(e.b.bornFreed, c.row)
+			}
+			continue
+		}
+		if c.row != c.before {
+			p.Changes = append(p.Changes, models.Change{From: c.before.State, Token: c.before.Token, After: c.row})
+		}
+	}
+	for _, f := range e.b.fill {
+		f()
+	}
+	e.finishFlows()
+	return p, e.b.replies
+}
+
+// open finds a task's row: as this batch left it, as the board holds it, or as the facts have it; nil when there is none.
+func (e *Engine) open(ref models.TaskRef) *change {
+	if c := e.b.rows[ref.ID]; c != nil {
+		if c.row.Env != ref.Env {
+			return nil
+		}
+		return c
+	}
+	if held := e.board.Held(ref.ID); held != nil && held.Row.Env == ref.Env {
+		return e.enlist(&held.Row)
+	}
+	if row, ok := e.b.facts.Tasks[ref]; ok {
+		return e.enlist(&row)
+	}
+	return nil
+}
+
+// peek is open for those that only look: nothing is enlisted for the plan.
+func (e *Engine) peek(ref models.TaskRef) *models.Task {
+	if c := e.b.rows[ref.ID]; c != nil && c.row.Env == ref.Env {
+		return &c.row
+	}
+	if held := e.board.Held(ref.ID); held != nil && held.Row.Env == ref.Env {
+		return &held.Row
+	}
+	if row, ok := e.b.facts.Tasks[ref]; ok {
+		return &row
+	}
+	return nil
+}
+
+// enlist takes an existing row into the batch.
+func (e *Engine) enlist(row *models.Task) *change {
+	if c := e.b.rows[row.ID]; c != nil {
+		return c
+	}
+	c := &change{row: *row, before: *row}
+	e.b.rows[row.ID] = c
+	e.b.order = append(e.b.order, c)
+	return c
+}
+
+// born takes a new row into the batch.
+func (e *Engine) born(row models.Task) *change {
+	c := &change{row: row, fresh: true}
+	e.b.rows[row.ID] = c
+	e.b.order = append(e.b.order, c)
+	return c
+}
+
+// move changes a task's state by the Law. It leaves the place it had on the board; place gives it the new one.
+// The lease of a live task must have been ended before, unless it stays live.
+func (e *Engine) move(c *change, cause models.Cause, to models.State) {
+	from := c.row.State
+	if _, ok := models.Step(cause, from, to); !ok {
+		panic(fmt.Sprintf("the Law has no way for %s to move a task from %s to %s", cause, from, to))
+	}
+	if from == models.Ready {
+		e.stepOut(c)
+	}
+	c.row.State, c.row.UpdatedAt = to, e.now
+	e.countFlow(c, from, to)
+}
+
+// stepOut takes a ready task out of its line or from behind its gate.
+func (e *Engine) stepOut(c *change) {
+	if c.row.Gate != "" {
+		e.board.Unpark(&c.row)
+		c.row.Gate = ""
+		return
+	}
+	e.board.StepOut(&c.row)
+	e.board.Retract(&c.row)
+}
+
+// place gives a task its place on the board: in its line, behind a gate, or among the timers.
+func (e *Engine) place(c *change) {
+	if c.row.State == models.Ready {
+		e.stand(c)
+	}
+	e.sync(c)
+}
+
+// sync keeps what the board holds of the task as this batch left it, its timer too.
+func (e *Engine) sync(c *change) {
+	e.board.Watch(&c.row)
+	if held := e.board.Held(c.row.ID); held != nil {
+		held.Row = c.row
+	}
+}
+
+func (e *Engine) stand(c *change) {
+	if lane := e.laneOf(&c.row); lane != nil {
+		c.row.Lane = lane.Number // its own may have been deleted while it waited
+	}
+	if !e.board.Admits(&c.row) {
+		e.park(c)
+		return
+	}
+	e.board.Admit(&c.row)
+	e.board.Stand(&c.row)
+	e.dirty = true
+}
+
+func (e *Engine) park(c *change) {
+	c.row.Gate = board.GateOf(&c.row)
+	e.board.Park(&c.row)
+	e.board.Counted.Parkings++
+	e.event(c, "task.parked").Reason = c.row.Gate
+}
+
+// becomeReady makes a task ready now. The first time fixes its rank for good.
+func (e *Engine) becomeReady(c *change, cause models.Cause) {
+	e.move(c, cause, models.Ready)
+	if c.row.ReadyAt == 0 {
+		c.row.ReadyAt = e.now
+		c.row.AgeKey = models.AgeKeyOf(e.now, c.row.Priority)
+	}
+	c.row.WakeAt = 0
+	e.place(c)
+}
+
+// conclude ends a task for good, or as a dead letter: whoever waits for it hears of it in the same transaction.
+func (e *Engine) conclude(c *change, cause models.Cause, to models.State, name string) *models.Event {
+	e.move(c, cause, to)
+	c.row.WakeAt = 0
+	if to.Final() {
+		c.row.FinishedAt = e.now
+	}
+	e.place(c)
+	if c.row.Has(models.HasDependants) {
+		e.endEdges(c)
+	}
+	e.counters[to.String()]++
+	return e.event(c, name)
+}
+
+func (e *Engine) endEdges(c *change) {
+	end := models.End{Env: c.row.Env, Task: c.row.ID, State: c.row.State}
+	if i, ok := e.b.ended[c.row.ID]; ok {
+		e.b.plan.Ends[i] = end
+		return
+	}
+	e.b.ended[c.row.ID] = len(e.b.plan.Ends)
+	e.b.plan.Ends = append(e.b.plan.Ends, end)
+}
+
+// event notes what happened to a task; the caller may add to it.
+func (e *Engine) event(c *change, name string) *models.Event {
+	lane := ""
+	if l := e.board.Lanes[c.row.Lane]; l != nil {
+		lane = l.Name
+	}
+	e.b.plan.Events = append(e.b.plan.Events, models.Event{
+		Env: c.row.Env, Name: name, At: e.now, Task: c.row.ID, Workflow: c.row.Workflow, State: c.row.State.String(), Attempt: c.row.Attempt, Lane: lane,
+	})
+	return &e.b.plan.Events[len(e.b.plan.Events)-1]
+}
+
+func (e *Engine) audit(cmd *Command, env int32, action, object, reason string) {
+	tenant := e.board.TenantOf(env)
+	if env == 0 {
+		tenant = cmd.Tenant
+	}
+	e.b.plan.Audit = append(e.b.plan.Audit, models.Audit{Tenant: tenant, Env: env, At: e.now, Actor: cmd.Actor, Action: action, Object: object, Reason: reason})
+}
+
+// decideUnparks lets parked tasks back whose key has room.
+func (e *Engine) decideUnparks() {
+	rows := e.unparks
+	e.unparks = nil
+	for i := range rows {
+		c := e.b.rows[rows[i].ID]
+		if c == nil {
+			row := rows[i]
+			if held := e.board.Held(row.ID); held != nil {
+				row = held.Row
+			}
+			if row.State != models.Ready || row.Gate != rows[i].Gate || !e.hasRoom(&row) {
+				continue
+			}
+			c = e.enlist(&row)
+		} else if c.row.State != models.Ready || c.row.Gate == "" || !e.hasRoom(&c.row) {
+			continue
+		}
+		e.board.Unpark(&c.row)
+		c.row.Gate, c.row.UpdatedAt = "", e.now
+		e.board.Counted.Unparkings++
+		e.board.Admit(&c.row)
+		e.board.Stand(&c.row)
+		e.sync(c)
+		e.dirty = true
+	}
+}
+
+// hasRoom is what Admits asks, but for those that wait already.
+func (e *Engine) hasRoom(row *models.Task) bool {
+	k := e.board.KeyNamed(row.Env, row.LimitKey)
+	return k == nil || k.Live < row.KeyLimit && k.Admitted[board.LineOf(row)] < row.KeyLimit
+}
+
+// decideFreed moves tasks that wait for nothing any more: to ready, to their delay, or, where an edge was killed, to skipped.
+func (e *Engine) decideFreed() {
+	rows := e.freed
+	if len(rows) > e.cfg.Slice {
+		e.freed = append([]models.Task{}, rows[e.cfg.Slice:]...)
+		rows = rows[:e.cfg.Slice]
+	} else {
+		e.freed = nil
+	}
+	for i := range rows {
+		row := rows[i]
+		if held := e.board.Held(row.ID); held != nil {
+			remaining, killed := row.Remaining, row.Killed
+			row = held.Row
+			row.Remaining, row.Killed = remaining, killed
+		}
+		if c := e.b.rows[row.ID]; c != nil && c.row.State != models.Pending || row.State != models.Pending {
+			continue
+		}
+		c := e.enlist(&row)
+		c.row.Remaining, c.row.Killed = row.Remaining, row.Killed
+		e.decideFree(c)
+	}
+}
+
+func (e *Engine) decideFree(c *change) {
+	if c.row.Killed > 0 {
+		e.conclude(c, models.DependencyDied, models.Skipped, "task.skipped")
+		return
+	}
+	if c.row.DelaySeconds > 0 {
+		c.row.WakeAt = e.now.Add(models.Seconds(int(c.row.DelaySeconds)))
+	}
+	if c.row.WakeAt > e.now {
+		e.move(c, models.Freed, models.Scheduled)
+		e.place(c)
+		return
+	}
+	e.becomeReady(c, models.Freed)
+	e.event(c, "task.ready")
+}

@@ -1,0 +1,259 @@
+package engine
+
+import (
+	"slices"
+
+	"nightshift/models"
+	"nightshift/scheduler/board"
+)
+
+// cancelGrace is how long a worker may ignore a cancel before its lease ends.
+const cancelGrace = 30 * 1_000_000
+
+// cancel stops a task, or a workflow: one row first, its tasks follow in slices.
+func (e *Engine) cancel(cmd *Command) (*Answer, error) {
+	x := cmd.Cancel
+	if !x.Workflow.IsZero() {
+		return e.cancelWorkflow(cmd)
+	}
+	c := e.open(models.TaskRef{Env: x.Env, ID: x.Task})
+	if c == nil || c.row.State == models.Staged {
+		return nil, models.Errorf(models.NotFound, "there is no task %s", x.Task.Text(models.TaskPrefix))
+	}
+	answer := &Answer{}
+	if e.stop(c, x.Reason) {
+		e.audit(cmd, x.Env, "task.cancel", x.Task.Text(models.TaskPrefix), x.Reason)
+	}
+	e.b.fill = append(e.b.fill, func() { row := c.row; answer.Task = &row })
+	return answer, nil
+}
+
+// stop cancels what waits and asks what runs to stop. It answers whether that changed anything.
+func (e *Engine) stop(c *change, reason string) bool {
+	switch {
+	case c.row.State.Final() || c.row.State == models.CancelRequested:
+		return false
+	case c.row.State == models.Running:
+		e.move(c, models.AskedToStop, models.CancelRequested)
+		c.row.CancelAt = e.now
+		e.sync(c)
+		e.event(c, "task.cancel_requested").Reason = reason
+	default:
+		e.conclude(c, models.AskedToStop, models.Cancelled, "task.cancelled").Reason = reason
+	}
+	return true
+}
+
+func (e *Engine) cancelWorkflow(cmd *Command) (*Answer, error) {
+	x := cmd.Cancel
+	f := e.flows[x.Workflow]
+	if f == nil || f.row.Env != x.Env {
+		return nil, models.Errorf(models.NotFound, "there is no workflow %s", x.Workflow.Text(models.WorkflowPrefix))
+	}
+	answer := &Answer{}
+	e.b.fill = append(e.b.fill, func() { row := f.row; answer.Workflow = &row })
+	if f.row.State.Final() && f.row.Counts[models.DeadLetter] == 0 || f.row.Cancelling {
+		return answer, nil
+	}
+	f.row.Cancelling, f.row.UpdatedAt = true, e.now
+	e.touchFlow(f)
+	if !f.fresh {
+		e.saveFlow(f)
+	}
+	e.addCursor(models.Cursor{ID: e.newID(), Env: x.Env, Kind: models.CancelWorkflow, Target: x.Workflow, Reason: x.Reason, Actor: cmd.Actor, At: e.now, Matched: int64(f.row.Counts.Total())})
+	e.audit(cmd, x.Env, "workflow.cancel", x.Workflow.Text(models.WorkflowPrefix), x.Reason)
+	return answer, nil
+}
+
+// redrive gives a dead letter another life: the same task, with its attempts unused again.
+func (e *Engine) redrive(cmd *Command) (*Answer, error) {
+	x := cmd.Redrive
+	c := e.open(models.TaskRef{Env: x.Env, ID: x.Task})
+	if c == nil || c.row.State == models.Staged {
+		return nil, models.Errorf(models.NotFound, "there is no task %s", x.Task.Text(models.TaskPrefix))
+	}
+	answer := &Answer{}
+	e.b.fill = append(e.b.fill, func() { row := c.row; answer.Task = &row })
+	if _, done := e.b.facts.Done[cmd.ID]; done {
+		return answer, nil
+	}
+	if c.row.State != models.DeadLetter {
+		return nil, models.Errorf(models.StateConflict, "the task is %s: only a dead letter can be given another life", c.row.State)
+	}
+	e.revive(c, x.Reason)
+	e.b.plan.Done = append(e.b.plan.Done, cmd.ID)
+	e.audit(cmd, x.Env, "task.redrive", x.Task.Text(models.TaskPrefix), x.Reason)
+	return answer, nil
+}
+
+func (e *Engine) revive(c *change, reason string) {
+	c.row.AttemptsUsed, c.row.LeasesLost, c.row.Fingerprint, c.row.ExpiresAt = 0, 0, models.ID{}, 0
+	e.becomeReady(c, models.Redriven)
+	e.event(c, "task.redriven").Reason = reason
+}
+
+// discard gives a dead letter up for good.
+func (e *Engine) discard(cmd *Command) (*Answer, error) {
+	x := cmd.Discard
+	c := e.open(models.TaskRef{Env: x.Env, ID: x.Task})
+	if c == nil || c.row.State == models.Staged {
+		return nil, models.Errorf(models.NotFound, "there is no task %s", x.Task.Text(models.TaskPrefix))
+	}
+	answer := &Answer{}
+	e.b.fill = append(e.b.fill, func() { row := c.row; answer.Task = &row })
+	if _, done := e.b.facts.Done[cmd.ID]; done {
+		return answer, nil
+	}
+	if c.row.State != models.DeadLetter {
+		return nil, models.Errorf(models.StateConflict, "the task is %s: only a dead letter can be discarded", c.row.State)
+	}
+	e.conclude(c, models.Discarded, models.Failed, "task.failed").Reason = x.Reason
+	e.b.plan.Done = append(e.b.plan.Done, cmd.ID)
+	e.audit(cmd, x.Env, "task.discard", x.Task.Text(models.TaskPrefix), x.Reason)
+	return answer, nil
+}
+
+// bulk starts work on all dead letters of a fingerprint.
+func (e *Engine) bulk(cmd *Command) (*Answer, error) {
+	x := cmd.Bulk
+	cursor := models.Cursor{ID: x.ID, Env: x.Env, Kind: x.Kind, Target: x.Fingerprint, Until: x.Until, Matched: x.Matched, Reason: x.Reason, Actor: cmd.Actor, At: e.now}
+	if x.Kind != models.RedriveDead && x.Kind != models.DiscardDead {
+		return nil, models.Errorf(models.InvalidRequest, "dead letters are redriven or discarded, nothing else")
+	}
+	answer := &Answer{Cursor: &cursor}
+	if _, done := e.b.facts.Done[cmd.ID]; done {
+		return answer, nil
+	}
+	e.addCursor(cursor)
+	e.b.plan.Done = append(e.b.plan.Done, cmd.ID)
+	e.audit(cmd, x.Env, [...]string{models.RedriveDead: "dead_letters.redrive", models.DiscardDead: "dead_letters.discard"}[x.Kind], x.ID.Text(models.BulkPrefix), x.Reason)
+	return answer, nil
+}
+
+func (e *Engine) addCursor(c models.Cursor) {
+	e.cursors = append(e.cursors, c)
+	e.b.plan.Cursors = append(e.b.plan.Cursors, c)
+}
+
+// flip makes a staged body part of the world. Its tasks enter in slices and count as pending until they have.
+func (e *Engine) flip(cmd *Command) (*Answer, error) {
+	x := cmd.Flip
+	if answer, err := e.replay(x.Once); answer != nil || err != nil {
+		return answer, err
+	}
+	if err := e.takesSubmits(x.Env); err != nil {
+		return nil, err
+	}
+	staged, ok := e.b.facts.Stagings[x.Staging]
+	switch {
+	case !ok || staged.Env != x.Env:
+		return nil, models.Errorf(models.NotFound, "nothing was staged under this id")
+	case !staged.Flipped && staged.Tasks != int64(x.Tasks):
+		return nil, models.Errorf(models.StateConflict, "%d tasks were staged, not %d", staged.Tasks, x.Tasks)
+	}
+	answer := &Answer{Submitted: &Submitted{}}
+	if staged.Flipped || slices.Contains(e.b.plan.Flips, x.Staging) {
+		if x.Workflow != nil {
+			answer.Submitted.Workflow = &models.Workflow{Env: x.Env, ID: x.Workflow.ID, Name: x.Workflow.Name, Input: x.Workflow.Input, CreatedAt: staged.At}
+		}
+		return answer, nil
+	}
+	if f := e.bornFlow(x.Env, x.Workflow, answer.Submitted); f != nil {
+		f.row.Counts[models.Staged] = x.Tasks
+	}
+	e.b.plan.Flips = append(e.b.plan.Flips, x.Staging)
+	e.addCursor(models.Cursor{ID: e.newID(), Env: x.Env, Kind: models.EnterStaged, Target: x.Staging, Matched: int64(x.Tasks), At: e.now, Actor: cmd.Actor})
+	e.recordOnce(x.Once, []models.ID{x.Staging})
+	e.counters["submitted"] += int64(x.Tasks)
+	return answer, nil
+}
+
+// decideSlices moves the cursor whose rows were read one slice on, and sends it to the back of those that wait.
+func (e *Engine) decideSlices() {
+	if len(e.cursors) == 0 {
+		return
+	}
+	cursor := e.cursors[0]
+	rows, read := e.b.facts.Slices[cursor.ID]
+	if !read {
+		return
+	}
+	if cursor.Kind == models.EnterStaged && len(rows) > 0 {
+		if w := rows[0].Workflow; !w.IsZero() && e.flows[w] == nil {
+			e.wantFlow(&rows[0]) // whether it was cancelled must be known first
+			return
+		}
+	}
+	e.cursors = append([]models.Cursor{}, e.cursors[1:]...)
+	for i := range rows {
+		ref := models.TaskRef{Env: rows[i].Env, ID: rows[i].ID}
+		cursor.After = rows[i].ID
+		c := e.open(ref)
+		if c == nil {
+			c = e.enlist(&rows[i])
+		}
+		if e.slice(&cursor, c) {
+			cursor.Done++
+		} else {
+			cursor.Failed++
+		}
+	}
+	cursor.Finished = len(rows) < e.cfg.Slice
+	if !cursor.Finished {
+		e.cursors = append(e.cursors, cursor)
+	}
+	e.b.plan.Cursors = append(e.b.plan.Cursors, cursor)
+}
+
+func (e *Engine) slice(cursor *models.Cursor, c *change) bool {
+	switch cursor.Kind {
+	case models.EnterStaged:
+		return e.enterStaged(c)
+	case models.CancelWorkflow:
+		return e.stop(c, cursor.Reason)
+	case models.RedriveDead:
+		if c.row.State != models.DeadLetter {
+			return false
+		}
+		e.revive(c, cursor.Reason)
+	case models.DiscardDead:
+		if c.row.State != models.DeadLetter {
+			return false
+		}
+		e.conclude(c, models.Discarded, models.Failed, "task.failed").Reason = cursor.Reason
+	}
+	return true
+}
+
+// enterStaged lets a staged row into the world, unless its workflow was cancelled meanwhile.
+func (e *Engine) enterStaged(c *change) bool {
+	if c.row.State != models.Staged {
+		return false
+	}
+	if f := e.flows[c.row.Workflow]; f != nil && f.row.Cancelling {
+		return e.stop(c, "the workflow was cancelled")
+	}
+	delay, expires := c.row.DelaySeconds, int64(c.row.ExpiresAt)
+	c.row.DelaySeconds, c.row.ExpiresAt, c.row.CreatedAt, c.row.UpdatedAt = 0, 0, e.now, e.now
+	if c.row.HardSeconds == 0 {
+		if lane := e.board.Lanes[c.row.Lane]; lane != nil {
+			c.row.HardSeconds = lane.Kind.DefaultHardSeconds()
+		}
+	}
+	from := c.row.State
+	e.settleBirth(c, delay, expires)
+	e.countFlow(c, from, c.row.State)
+	if c.row.State == models.Pending && c.row.Killed > 0 {
+		e.b.bornFreed = append(e.b.bornFreed, c.row)
+	}
+	e.event(c, "task.created")
+	return true
+}
+
+// laneOf is the lane a row stands in; a task whose lane was deleted goes to its environment's lane batch.
+func (e *Engine) laneOf(row *models.Task) *board.Lane {
+	if l := e.board.Lanes[row.Lane]; l != nil {
+		return l
+	}
+	return e.board.LaneNamed(row.Env, "batch")
+}

@@ -1,0 +1,342 @@
+package engine
+
+import (
+	"cmp"
+	"slices"
+
+	"nightshift/models"
+	"nightshift/scheduler/board"
+)
+
+// parkedClaim is a claim that waits for work.
+type parkedClaim struct {
+	cmd    *Command
+	worker models.ID
+}
+
+// ration is what a claim may still take.
+type ration struct {
+	most     int32
+	bySlot   map[string]int32
+	cpuMilli int64
+	memoryMB int64
+	limited  bool // cpu and memory are the worker's own word
+}
+
+func rationOf(c *Claim, w *board.Worker) *ration {
+	r := &ration{most: c.Most, cpuMilli: w.CPUMilli, memoryMB: w.MemoryMB}
+	if c.Free == nil {
+		return r
+	}
+	if c.Free.Slots != nil {
+		r.most = min(r.most, *c.Free.Slots)
+	}
+	if c.Free.BySlot != nil {
+		r.bySlot = map[string]int32{}
+		for kind, n := range c.Free.BySlot { // any order: a copy
+			r.bySlot[kind] = n
+		}
+	}
+	if c.Free.CPUMilli != nil {
+		r.cpuMilli, r.limited = *c.Free.CPUMilli, true
+	}
+	if c.Free.MemoryMB != nil {
+		r.memoryMB, r.limited = *c.Free.MemoryMB, true
+	}
+	return r
+}
+
+func (r *ration) allows(kind models.KindName, c *models.Class) bool {
+	if r.bySlot != nil && r.bySlot[kind.String()] <= 0 {
+		return false
+	}
+	return r.most > 0 && (!r.limited || c.CPUMilli <= r.cpuMilli && c.MemoryMB <= r.memoryMB)
+}
+
+func (r *ration) take(kind models.KindName, c *models.Class) {
+	r.most--
+	if r.bySlot != nil {
+		r.bySlot[kind.String()]--
+	}
+	r.cpuMilli -= c.CPUMilli
+	r.memoryMB -= c.MemoryMB
+}
+
+// claim answers at once when something fits, or waits.
+func (e *Engine) claim(cmd *Command) (*Answer, error) {
+	c := cmd.Claim
+	w, err := e.worker(c.Worker, c.Session)
+	if err != nil {
+		return nil, err
+	}
+	w.LastSeen = max(w.LastSeen, e.now)
+	if c.Until == 0 && c.WaitMS > 0 {
+		c.Until = e.now + models.Instant(c.WaitMS*1000)
+	}
+	if leases := e.serve(w, c); len(leases) > 0 {
+		return &Answer{Claimed: &Claimed{Leases: leases}}, nil
+	}
+	if c.Until <= e.now || w.State != models.WorkerActive {
+		return &Answer{Claimed: &Claimed{}}, nil
+	}
+	e.claims = append(e.claims, &parkedClaim{cmd: cmd, worker: w.ID})
+	return nil, nil
+}
+
+// worker finds a worker and checks its session; a zero session is an admin's.
+func (e *Engine) worker(id, session models.ID) (*board.Worker, error) {
+	w := e.board.Workers[id]
+	switch {
+	case w == nil:
+		return nil, models.Errorf(models.NotFound, "there is no worker %s", id.Text(models.WorkerPrefix))
+	case w.Session != session:
+		return nil, models.Errorf(models.SessionReplaced, "the worker %s has registered again: this session has ended", w.Name)
+	}
+	return w, nil
+}
+
+// workers lists all by id.
+func (e *Engine) workers() []*board.Worker {
+	out := make([]*board.Worker, 0, len(e.board.Workers))
+	for _, w := range e.board.Workers { // any order: sorted below
+		out = append(out, w)
+	}
+	slices.SortFunc(out, func(a, b *board.Worker) int { return a.ID.Compare(b.ID) })
+	return out
+}
+
+// serve starts what the worker may take now.
+func (e *Engine) serve(w *board.Worker, c *Claim) []Lease {
+	if w.State != models.WorkerActive {
+		return nil
+	}
+	r := rationOf(c, w)
+	var leases []Lease
+	for r.most > 0 {
+		entry, cards := e.pick(w, r)
+		if entry == nil {
+			break
+		}
+		leases = append(leases, e.start(entry, w, cards, r))
+	}
+	return leases
+}
+
+// start gives the worker a lease on the task. The lease's row is filled in at the end of the batch.
+func (e *Engine) start(entry *board.Entry, w *board.Worker, cards []int, r *ration) Lease {
+	c := e.enlist(&entry.Row)
+	e.move(c, models.Claimed, models.Running)
+	lane := e.board.Lanes[c.row.Lane]
+	class := e.board.Classes[c.row.Class]
+	c.row.Attempt++
+	c.row.Worker, c.row.AttemptID, c.row.Token = w.ID, e.newID(), e.token()
+	c.row.StartedAt, c.row.FinishedAt, c.row.WakeAt, c.row.ExpiresAt = e.now, 0, 0, 0
+	c.row.LeaseUntil = e.now.Add(models.Seconds(int(leaseSeconds(w))))
+	c.row.Cards = board.CardBits(cards)
+	e.place(c)
+	lease := e.board.Grant(&c.row, cards, e.now)
+	seconds := float64(c.row.EstimateMS) / 1000
+	if seconds == 0 {
+		seconds = e.means.Seconds(lease.Tenant, c.row.Class)
+	}
+	lease.Charged = seconds * lease.Rate
+	e.board.Clock(w.Pool, lane.Kind).Start(lease.Tenant, lease.Charged, e.board.Weight(lease.Tenant))
+	e.noteStart(w.Pool, lane.Kind)
+	r.take(lane.Kind, class)
+	lane.Out.Add(e.now)
+	e.counters["started"]++
+	ev := e.event(c, "task.started")
+	ev.Worker, ev.Pool = w.ID, w.Pool
+	return Lease{Row: c.row, GPUs: cards, Model: class.Model, Type: class.Type}
+}
+
+func (e *Engine) noteStart(pool string, kind models.KindName) {
+	ring := append(e.starts[pool], kind)
+	if len(ring) > 100 {
+		ring = ring[1:]
+	}
+	e.starts[pool] = ring
+}
+
+// pick chooses what the worker runs next: kind, tenant by virtual time, then the best of the tenant's lines.
+func (e *Engine) pick(w *board.Worker, r *ration) (*board.Entry, []int) {
+	for _, kind := range e.kindsFor(w.Pool) {
+		if !w.Use.SlotFree(&w.Worker, kind) || len(e.board.Queues(kind)) == 0 {
+			continue
+		}
+		if entry, cards := e.pickOf(w, r, kind); entry != nil {
+			return entry, cards
+		}
+	}
+	return nil, nil
+}
+
+// kindsFor orders the kinds for a pool: those below their guaranteed share of its last starts, then by precedence.
+func (e *Engine) kindsFor(pool string) []models.KindName {
+	var got [4]float64
+	ring := e.starts[pool]
+	for _, k := range ring {
+		got[k]++
+	}
+	starved := func(k models.KindName) bool {
+		return len(ring) > 0 && got[k] < e.board.Kinds[k].MinShare*float64(len(ring))
+	}
+	order := models.Kinds()
+	slices.SortStableFunc(order, func(a, b models.KindName) int {
+		if starved(a) != starved(b) {
+			if starved(a) {
+				return -1
+			}
+			return 1
+		}
+		ka, kb := &e.board.Kinds[a], &e.board.Kinds[b]
+		return cmp.Or(cmp.Compare(ka.Precedence, kb.Precedence), cmp.Compare(got[a]/ka.Weight, got[b]/kb.Weight))
+	})
+	return order
+}
+
+// pickOf takes tenants by virtual time until one has a task that may start on the worker.
+func (e *Engine) pickOf(w *board.Worker, r *ration, kind models.KindName) (*board.Entry, []int) {
+	clock := e.board.Clock(w.Pool, kind)
+	queues := slices.Clone(e.board.Queues(kind))
+	for len(queues) > 0 {
+		best := 0
+		for i := 1; i < len(queues); i++ {
+			a, b := clock.Time(queues[i].Tenant), clock.Time(queues[best].Tenant)
+			if a < b || a == b && queues[i].Tenant < queues[best].Tenant {
+				best = i
+			}
+		}
+		if entry, cards := e.bestOf(w, r, queues[best]); entry != nil {
+			return entry, cards
+		}
+		queues = slices.Delete(queues, best, best+1)
+	}
+	return nil, nil
+}
+
+// bestOf finds the best task of a tenant that may start on the worker: production first, then by rank.
+func (e *Engine) bestOf(w *board.Worker, r *ration, q *board.Queue) (best *board.Entry, cards []int) {
+	for _, line := range slices.Clone(q.Lines) {
+		lane := e.board.Lanes[line.ID.Lane]
+		class := e.board.Classes[line.ID.Class]
+		if e.gate(line, lane) != "" || !r.allows(line.Kind, class) || !e.board.Serves(w, line.ID.Env, lane) || !e.board.Fits(w, line.ID.Class) {
+			continue
+		}
+		got, ok := w.Use.Room(&w.Worker, line.Kind, class)
+		if !ok {
+			continue
+		}
+		head := e.headOf(line)
+		if head != nil && (best == nil || e.before(&head.Row, &best.Row)) {
+			best, cards = head, got
+		}
+	}
+	return best, cards
+}
+
+// headOf is the line's first task whose key has room; those before it are parked.
+func (e *Engine) headOf(line *board.Line) *board.Entry {
+	for {
+		head := line.Head()
+		if head == nil || e.board.Open(&head.Row) {
+			return head
+		}
+		c := e.enlist(&head.Row)
+		e.stepOut(c)
+		c.row.UpdatedAt = e.now
+		e.park(c)
+		e.sync(c)
+	}
+}
+
+func (e *Engine) before(a, b *models.Task) bool {
+	if pa, pb := e.production(a.Env), e.production(b.Env); pa != pb {
+		return pa
+	}
+	return a.AgeKey < b.AgeKey || a.AgeKey == b.AgeKey && a.ID.Compare(b.ID) < 0
+}
+
+func (e *Engine) production(env int32) bool {
+	row := e.board.Envs[env]
+	return row != nil && row.Kind == "production"
+}
+
+// gate is the reason why nothing of the line may start now, empty when it may.
+func (e *Engine) gate(line *board.Line, lane *board.Lane) string {
+	env := e.board.Envs[line.ID.Env]
+	tenant := e.board.Tenants[line.Tenant]
+	switch {
+	case env == nil || tenant == nil || lane == nil:
+		return "quarantine"
+	case tenant.Suspended:
+		return "tenant_suspended"
+	case env.Paused:
+		return "environment_paused"
+	case lane.Paused:
+		return "lane_paused"
+	case lane.MaxConcurrent > 0 && lane.Running >= lane.MaxConcurrent:
+		return "lane_limit"
+	}
+	return ""
+}
+
+// match answers the parked claims that now get something, the fullest worker first.
+func (e *Engine) match() {
+	if !e.dirty || len(e.claims) == 0 {
+		e.dirty = e.dirty && len(e.claims) > 0
+		return
+	}
+	e.dirty = false
+	order := slices.Clone(e.claims)
+	slices.SortStableFunc(order, func(a, b *parkedClaim) int { return cmp.Compare(e.fullness(b), e.fullness(a)) })
+	for _, p := range order {
+		w := e.board.Workers[p.worker]
+		if w == nil || w.Session != p.cmd.Claim.Session {
+			continue // expireClaims tells it
+		}
+		if leases := e.serve(w, p.cmd.Claim); len(leases) > 0 {
+			e.unparkClaim(p, &Answer{Claimed: &Claimed{Leases: leases}}, nil)
+		}
+	}
+}
+
+func (e *Engine) fullness(p *parkedClaim) float64 {
+	if w := e.board.Workers[p.worker]; w != nil {
+		return w.Use.Fullness(&w.Worker)
+	}
+	return 0
+}
+
+func (e *Engine) unparkClaim(p *parkedClaim, answer *Answer, err error) {
+	e.claims = slices.DeleteFunc(e.claims, func(o *parkedClaim) bool { return o == p })
+	e.reply(p.cmd, answer, err)
+}
+
+// expireClaims answers the claims whose time is over, and those whose worker is gone, draining or replaced.
+func (e *Engine) expireClaims() {
+	for _, p := range slices.Clone(e.claims) {
+		w, err := e.worker(p.worker, p.cmd.Claim.Session)
+		switch {
+		case err != nil:
+			e.unparkClaim(p, nil, err)
+		case p.cmd.Claim.Until <= e.now || w.State != models.WorkerActive:
+			e.unparkClaim(p, &Answer{Claimed: &Claimed{}}, nil)
+		}
+	}
+}
+
+// giveBack takes back leases that could not be delivered and a parked claim nobody waits for.
+func (e *Engine) giveBack(r *Return) (*Answer, error) {
+	for _, p := range slices.Clone(e.claims) {
+		if p.cmd.ID == r.Claim && !r.Claim.IsZero() {
+			e.unparkClaim(p, &Answer{Claimed: &Claimed{}}, nil)
+		}
+	}
+	for _, token := range r.Tokens {
+		if lease := e.board.Leases[token]; lease != nil {
+			e.release(lease)
+		}
+	}
+	return &Answer{}, nil
+}

@@ -1,0 +1,304 @@
+package engine
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+
+	"nightshift/models"
+	"nightshift/scheduler/board"
+	"nightshift/scheduler/estimate"
+)
+
+// Config is what an engine is made with. Zero fields take the defaults of production.
+type Config struct {
+	Seed        [32]byte // of ids, lease tokens and jitter; production draws it from the system
+	Heads       int      // tasks a line keeps at rest (4)
+	MostEntries int      // on the board (200,000)
+	MostTimers  int      // near timers (50,000)
+	Slice       int      // rows a cursor moves in a batch (1,000)
+	Address     string   // of this replica, for events
+}
+
+// Engine decides. It is not safe for concurrent use: whoever holds it calls it from one goroutine.
+type Engine struct {
+	cfg   Config
+	board *board.Board
+	rng   *rand.Rand
+	means *estimate.Means
+	now   models.Instant
+
+	freed    []models.Task // pending with nothing left to wait for, decided by the next batch
+	unparks  []models.Task // parked tasks whose key has room, decided by the next batch
+	cursors  []models.Cursor
+	flows    map[models.ID]*flow
+	want     map[models.TaskRef]bool // workflows whose counts must be read
+	again    []*flow                 // workflows to judge once more, when it is known what the last batch freed
+	claims   []*parkedClaim
+	starts   map[string][]models.KindName // the last 100 of each pool
+	losses   []loss
+	numbers  numbers
+	counters map[string]int64
+	dirty    bool // something may fit a parked claim
+	saved    models.Instant
+	swept    models.Instant
+	b        *batch
+}
+
+// numbers are the largest small identities given so far.
+type numbers struct{ tenant, env, lane, class int32 }
+
+// Reply answers a command. Those of parked claims come with a later batch than the command's own.
+type Reply struct {
+	To     *Command
+	Answer *Answer
+	Err    error
+}
+
+// New makes an engine with an empty board; Rebuild gives it one.
+func New(cfg Config) *Engine {
+	limits := board.DefaultLimits()
+	if cfg.Heads > 0 {
+		limits.Heads = cfg.Heads
+	}
+	if cfg.MostEntries > 0 {
+		limits.MostEntries = cfg.MostEntries
+	}
+	if cfg.MostTimers > 0 {
+		limits.MostTimers = cfg.MostTimers
+	}
+	if cfg.Slice == 0 {
+		cfg.Slice = 1000
+	}
+	return &Engine{
+		cfg: cfg, board: board.New(limits), rng: rand.New(rand.NewChaCha8(cfg.Seed)), means: estimate.NewMeans(),
+		flows: map[models.ID]*flow{}, want: map[models.TaskRef]bool{}, starts: map[string][]models.KindName{}, counters: map[string]int64{},
+	}
+}
+
+// Board is the picture, to read.
+func (e *Engine) Board() *board.Board { return e.board }
+
+// Limits are the bounds of the board: heads a line and entries in all, as Store.Load wants them.
+func (e *Engine) Limits() (heads, most int) { return e.board.Limits.Heads, e.board.Limits.MostEntries }
+
+// Rebuild throws the board away and makes it anew. Within one process the leases keep their renewals and the tenants
+// their virtual times; leases the engine did not know get their worker's lease time anew. Parked claims stay parked.
+func (e *Engine) Rebuild(s *models.Snapshot) {
+	old := e.board
+	e.board = board.Build(old.Limits, s)
+	e.board.Counted = old.Counted
+	e.board.Counted.Rebuilds++
+	e.now = max(e.now, s.Now)
+	if len(old.Tenants) > 0 {
+		e.board.KeepClocks(old)
+	}
+	for token, lease := range e.board.Leases { // any order: each on its own
+		e.restore(lease, old.Leases[token])
+	}
+	for _, w := range e.board.Workers { // any order: each on its own
+		if before := old.Workers[w.ID]; before != nil {
+			w.LastSeen = max(w.LastSeen, before.LastSeen)
+		}
+	}
+	e.freed = slices.Clone(s.Freed)
+	e.unparks = nil
+	e.cursors = slices.Clone(s.Cursors)
+	e.flows, e.want, e.again = map[models.ID]*flow{}, map[models.TaskRef]bool{}, nil
+	for i := range s.Freed {
+		e.wantFlow(&s.Freed[i])
+	}
+	e.numbers = numbers{}
+	for n := range e.board.Tenants { // any order: a maximum
+		e.numbers.tenant = max(e.numbers.tenant, n)
+	}
+	for n := range e.board.Envs { // any order: a maximum
+		e.numbers.env = max(e.numbers.env, n)
+	}
+	for n := range e.board.Lanes { // any order: a maximum
+		e.numbers.lane = max(e.numbers.lane, n)
+	}
+	for n := range e.board.Classes { // any order: a maximum
+		e.numbers.class = max(e.numbers.class, n)
+	}
+	e.numbers.lane = max(e.numbers.lane, s.MostLane)
+	e.b, e.dirty = nil, true
+}
+
+func (e *Engine) restore(lease, before *board.Lease) {
+	if before != nil {
+		lease.Until, lease.GrantedAt, lease.Charged = before.Until, before.GrantedAt, before.Charged
+		lease.SoftTold, lease.MissedAt, lease.Confirmed, lease.Progress = before.SoftTold, before.MissedAt, before.Confirmed, before.Progress
+		return
+	}
+	lease.Until = e.now.Add(models.Seconds(int(leaseSeconds(lease.Worker))))
+	lease.Confirmed = true
+}
+
+func leaseSeconds(w *board.Worker) int32 {
+	if w == nil || w.LeaseSeconds == 0 {
+		return 30
+	}
+	return w.LeaseSeconds
+}
+
+// Decide turns a batch of commands with the facts they need into one plan and the answers, of which the loop tells none
+// before the plan is committed. If it is not, the board is wrong and must be rebuilt.
+func (e *Engine) Decide(number, epoch int64, facts *models.Facts, cmds []*Command) (*models.Plan, []Reply) {
+	e.begin(number, epoch, facts)
+	e.loadFlows()
+	e.decideUnparks()
+	e.decideFreed()
+	e.decideSlices()
+	for _, cmd := range cmds {
+		e.do(cmd)
+	}
+	e.match()
+	e.expireClaims()
+	e.judgeFlows()
+	return e.finish()
+}
+
+func (e *Engine) do(cmd *Command) {
+	e.b.cmd = cmd
+	answer, err := e.verb(cmd)
+	if answer == nil && err == nil {
+		return // it is parked: a later batch answers
+	}
+	e.reply(cmd, answer, err)
+}
+
+func (e *Engine) reply(cmd *Command, answer *Answer, err error) {
+	if answer != nil {
+		answer.Batch = e.b.plan.Batch
+	}
+	e.b.replies = append(e.b.replies, Reply{To: cmd, Answer: answer, Err: err})
+}
+
+func (e *Engine) verb(cmd *Command) (*Answer, error) {
+	switch {
+	case cmd.Submit != nil:
+		return e.submit(cmd)
+	case cmd.Intern != nil:
+		return e.intern(cmd.Intern)
+	case cmd.Flip != nil:
+		return e.flip(cmd)
+	case cmd.Claim != nil:
+		return e.claim(cmd)
+	case cmd.Return != nil:
+		return e.giveBack(cmd.Return)
+	case cmd.Heartbeat != nil:
+		return e.heartbeat(cmd.Heartbeat)
+	case cmd.Settle != nil:
+		return e.settle(cmd.Settle)
+	case cmd.Cancel != nil:
+		return e.cancel(cmd)
+	case cmd.Redrive != nil:
+		return e.redrive(cmd)
+	case cmd.Discard != nil:
+		return e.discard(cmd)
+	case cmd.Bulk != nil:
+		return e.bulk(cmd)
+	case cmd.Register != nil:
+		return e.register(cmd)
+	case cmd.Retire != nil:
+		return e.retire(cmd)
+	case cmd.Configure != nil:
+		return e.configure(cmd)
+	case cmd.Look != nil:
+		return e.look(cmd.Look)
+	case cmd.Tick != nil:
+		return e.tick()
+	}
+	return nil, models.Errorf(models.InvalidRequest, "the command names no verb")
+}
+
+// Commit takes in what applying the plan set free. The answers it gives belong to claims that were parked.
+func (e *Engine) Commit(effects *models.Effects) []Reply {
+	e.freed = append(e.freed, e.b.bornFreed...)
+	if effects != nil {
+		e.freed = append(e.freed, effects.Freed...)
+	}
+	for i := range e.freed {
+		e.wantFlow(&e.freed[i])
+	}
+	e.b = nil
+	return nil
+}
+
+// Busy says that work of the engine's own waits: the loop runs another batch at once.
+func (e *Engine) Busy() bool {
+	return len(e.freed) > 0 || len(e.unparks) > 0 || len(e.cursors) > 0 || len(e.want) > 0 || len(e.again) > 0
+}
+
+// NextWake is when time alone makes another batch worthwhile.
+func (e *Engine) NextWake() models.Instant {
+	next := min(e.board.NextTimer(), e.swept+1_000_000)
+	for _, c := range e.claims {
+		next = min(next, c.cmd.Claim.Until)
+	}
+	return next
+}
+
+// Asks is what the board wants read before the next batch, nil when nothing.
+func (e *Engine) Asks() *models.RefillAsk {
+	ask := &models.RefillAsk{Lines: e.board.LineAsks(200), Timers: e.board.TimerAsk(e.now)}
+	ask.Lines = append(ask.Lines, e.board.KeyAsks(200)...)
+	if len(ask.Lines) == 0 && ask.Timers == nil {
+		return nil
+	}
+	return ask
+}
+
+// Refilled takes in the answer to Asks.
+func (e *Engine) Refilled(ask *models.RefillAsk, refill *models.Refill) {
+	for i, line := range ask.Lines {
+		if line.Gate != "" {
+			e.unparks = append(e.unparks, refill.Lines[i]...)
+			continue
+		}
+		e.board.Refilled(line, refill.Lines[i])
+		e.dirty = e.dirty || len(refill.Lines[i]) > 0
+	}
+	if ask.Timers != nil {
+		e.board.TimersRead(ask.Timers, refill.Timers)
+	}
+}
+
+// Check says where the board differs from one rebuilt from a snapshot taken after the last commit, nil when nowhere.
+func (e *Engine) Check(s *models.Snapshot) error {
+	if err := e.board.Check(s); err != nil {
+		return err
+	}
+	waiting := map[models.ID]bool{}
+	for i := range e.freed {
+		waiting[e.freed[i].ID] = true
+	}
+	for i := range s.Freed {
+		if !waiting[s.Freed[i].ID] {
+			return fmt.Errorf("task %x has nothing left to wait for, but nobody means to decide it", s.Freed[i].ID)
+		}
+	}
+	return nil
+}
+
+// entropy draws the random part of an id.
+func (e *Engine) entropy() (out [10]byte) {
+	a, b := e.rng.Uint64(), e.rng.Uint64()
+	for i := range 8 {
+		out[i] = byte(a >> (8 * i))
+	}
+	out[8], out[9] = byte(b), byte(b>>8)
+	return out
+}
+
+func (e *Engine) newID() models.ID { return models.NewID(e.now, e.entropy()) }
+
+// token draws 128 random bits.
+func (e *Engine) token() (out models.ID) {
+	a, b := e.rng.Uint64(), e.rng.Uint64()
+	for i := range 8 {
+		out[i], out[8+i] = byte(a>>(8*i)), byte(b>>(8*i))
+	}
+	return out
+}

@@ -1,0 +1,126 @@
+package engine
+
+import (
+	"slices"
+
+	"nightshift/models"
+)
+
+// Need says what must be read before the batch can be decided.
+func (e *Engine) Need(cmds []*Command) *models.Need {
+	n := &models.Need{}
+	for ref := range e.want { // any order: sorted below
+		n.Workflows = append(n.Workflows, ref)
+	}
+	slices.SortFunc(n.Workflows, func(a, b models.TaskRef) int { return a.ID.Compare(b.ID) })
+	if len(e.cursors) > 0 {
+		n.Slices = append(n.Slices, models.SliceNeed{Cursor: e.cursors[0], Limit: e.cfg.Slice})
+		if c := e.cursors[0]; c.Kind == models.CancelWorkflow {
+			e.needFlow(n, models.TaskRef{Env: c.Env, ID: c.Target})
+		}
+	}
+	for _, cmd := range cmds {
+		e.need(n, cmd)
+	}
+	return n
+}
+
+func (e *Engine) need(n *models.Need, cmd *Command) {
+	switch {
+	case cmd.Submit != nil:
+		e.needSubmit(n, cmd)
+	case cmd.Flip != nil:
+		needOnce(n, cmd.Flip.Once)
+		n.Stagings = append(n.Stagings, cmd.Flip.Staging)
+	case cmd.Heartbeat != nil && !cmd.Heartbeat.Task.IsZero():
+		n.Tasks = append(n.Tasks, models.TaskRef{Env: cmd.Heartbeat.Env, ID: cmd.Heartbeat.Task})
+	case cmd.Settle != nil:
+		e.needSettle(n, cmd.Settle)
+	case cmd.Cancel != nil && !cmd.Cancel.Workflow.IsZero():
+		e.needFlow(n, models.TaskRef{Env: cmd.Cancel.Env, ID: cmd.Cancel.Workflow})
+	case cmd.Cancel != nil:
+		n.Tasks = append(n.Tasks, models.TaskRef{Env: cmd.Cancel.Env, ID: cmd.Cancel.Task})
+	case cmd.Redrive != nil:
+		n.Tasks = append(n.Tasks, models.TaskRef{Env: cmd.Redrive.Env, ID: cmd.Redrive.Task})
+		needDone(n, cmd)
+	case cmd.Discard != nil:
+		n.Tasks = append(n.Tasks, models.TaskRef{Env: cmd.Discard.Env, ID: cmd.Discard.Task})
+		needDone(n, cmd)
+	case cmd.Bulk != nil:
+		needDone(n, cmd)
+	case cmd.Configure != nil:
+		needOnce(n, cmd.Configure.Once)
+	case cmd.Look != nil && cmd.Look.Explain != nil:
+		n.Tasks = append(n.Tasks, *cmd.Look.Explain)
+	case cmd.Tick != nil:
+		e.needTick(n)
+	}
+}
+
+func needDone(n *models.Need, cmd *Command) {
+	if cmd.Resent {
+		n.Done = append(n.Done, cmd.ID)
+	}
+}
+
+func needOnce(n *models.Need, once *Once) {
+	if once != nil {
+		n.Once = append(n.Once, models.OnceRef{Scope: once.Scope, Key: once.Key})
+	}
+}
+
+func (e *Engine) needFlow(n *models.Need, ref models.TaskRef) {
+	if e.flows[ref.ID] == nil && !slices.Contains(n.Workflows, ref) {
+		n.Workflows = append(n.Workflows, ref)
+	}
+}
+
+func (e *Engine) needSubmit(n *models.Need, cmd *Command) {
+	s := cmd.Submit
+	needOnce(n, s.Once)
+	inside := map[models.ID]bool{}
+	for i := range s.Tasks {
+		inside[s.Tasks[i].ID] = true
+	}
+	for i := range s.Tasks {
+		t := &s.Tasks[i]
+		if t.IdemKey != "" {
+			n.IdemKeys = append(n.IdemKeys, models.IdemRef{Env: s.Env, Key: t.IdemKey})
+		}
+		if cmd.Resent {
+			n.Tasks = append(n.Tasks, models.TaskRef{Env: s.Env, ID: t.ID})
+		}
+		for _, d := range t.DependsOn {
+			if !inside[d.Task] {
+				n.Tasks = append(n.Tasks, models.TaskRef{Env: s.Env, ID: d.Task})
+			}
+		}
+	}
+}
+
+// needSettle asks for the retry policies of what failed, and for the attempts behind tokens no lease is known for.
+func (e *Engine) needSettle(n *models.Need, s *Settle) {
+	for i := range s.Results {
+		r := &s.Results[i]
+		lease := e.board.Leases[r.Token]
+		switch {
+		case lease == nil && !r.Task.ID.IsZero():
+			n.Tokens = append(n.Tokens, models.TokenRef{Env: r.Task.Env, Task: r.Task.ID, Token: r.Token})
+			n.Tasks = append(n.Tasks, r.Task)
+		case lease != nil && r.Outcome != models.AttemptSucceeded && lease.Row().Has(models.HasPolicy):
+			n.Policies = append(n.Policies, models.TaskRef{Env: lease.Row().Env, ID: lease.Row().ID})
+		}
+	}
+}
+
+// needTick asks for the retry policies of what may time out before the next sweep.
+func (e *Engine) needTick(n *models.Need) {
+	for _, lease := range e.board.Leases { // any order: sorted below
+		row := lease.Row()
+		near := row.HardSeconds > 0 && e.now-row.StartedAt+2*sweepEvery >= models.Instant(row.HardSeconds)*1_000_000
+		if near && row.Has(models.HasPolicy) {
+			n.Policies = append(n.Policies, models.TaskRef{Env: row.Env, ID: row.ID})
+		}
+	}
+	slices.SortFunc(n.Policies, func(a, b models.TaskRef) int { return a.ID.Compare(b.ID) })
+}

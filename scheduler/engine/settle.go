@@ -1,0 +1,224 @@
+package engine
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"strings"
+	"time"
+
+	"nightshift/models"
+	"nightshift/scheduler/board"
+	"nightshift/scheduler/retry"
+)
+
+// settle judges reports. A report of a lease that is not the task's any more changes nothing but the books.
+func (e *Engine) settle(s *Settle) (*Answer, error) {
+	if !s.Worker.IsZero() {
+		w, err := e.worker(s.Worker, s.Session)
+		if err != nil {
+			return nil, err
+		}
+		w.LastSeen = max(w.LastSeen, e.now)
+	}
+	answer := &Answer{Settled: make([]Settled, len(s.Results))}
+	for i := range s.Results {
+		r := &s.Results[i]
+		lease := e.board.Leases[r.Token]
+		if lease == nil || !s.Worker.IsZero() && lease.Row().Worker != s.Worker || !s.Task.IsZero() && (lease.Row().ID != s.Task || lease.Row().Env != s.Env) {
+			answer.Settled[i] = e.late(r)
+			continue
+		}
+		c := e.report(lease, r)
+		e.b.fill = append(e.b.fill, func() {
+			row := c.row
+			answer.Settled[i] = Settled{Token: r.Token, Accepted: true, Row: &row}
+		})
+	}
+	return answer, nil
+}
+
+// late answers a report without a lease: settled before, or lost, and then its usage is booked once.
+func (e *Engine) late(r *Result) Settled {
+	out := Settled{Token: r.Token, Code: models.LeaseLost}
+	attempt, known := e.b.facts.Tokens[models.TokenRef{Env: r.Task.Env, Task: r.Task.ID, Token: r.Token}]
+	if !known {
+		for i := range e.b.plan.Attempts {
+			if a := &e.b.plan.Attempts[i]; a.Token == r.Token && a.Task == r.Task.ID {
+				attempt, known = *a, true
+			}
+		}
+	}
+	if !known {
+		return out
+	}
+	if row := e.peek(r.Task); row != nil {
+		copied := *row
+		out.Row = &copied
+	}
+	switch attempt.Outcome {
+	case models.AttemptLost, models.AttemptTimedOut, models.AttemptReleased:
+		if len(r.Usage) > 0 && len(attempt.Usage) == 0 {
+			e.b.plan.Late = append(e.b.plan.Late, models.Late{Env: r.Task.Env, Task: r.Task.ID, Token: r.Token, Usage: r.Usage})
+		}
+		out.Booked = true
+	default:
+		out.Accepted, out.Code = true, ""
+	}
+	return out
+}
+
+// report settles the attempt of a live lease.
+func (e *Engine) report(lease *board.Lease, r *Result) *change {
+	if len(r.Checkpoint) > 0 {
+		row := lease.Row()
+		e.b.plan.Progress = append(e.b.plan.Progress, models.Progress{Env: row.Env, Task: row.ID, Checkpoint: r.Checkpoint})
+	}
+	asked := lease.Row().State == models.CancelRequested
+	switch {
+	case r.Outcome == models.AttemptSucceeded:
+		c, charged := e.endAttempt(lease, r.Outcome, nil, r)
+		c.row.AttemptsUsed++
+		c.row.ErrorClass = ""
+		ev := e.conclude(c, models.Reported, models.Succeeded, "task.succeeded")
+		ev.Worker, ev.Pool, ev.Charged = lease.Worker.ID, lease.Pool, charged
+		return c
+	case r.Outcome == models.AttemptReleased && asked:
+		return e.cancelled(lease, models.GivenBack, r.Outcome, r)
+	case r.Outcome == models.AttemptReleased:
+		return e.release(lease)
+	case asked:
+		return e.cancelled(lease, models.ReportedFailure, models.AttemptCancelled, r)
+	}
+	failure := r.Error
+	if failure == nil {
+		failure = &models.TaskError{Class: "internal", Message: "the worker gave no reason"}
+	}
+	if r.Outcome == models.AttemptCancelled {
+		failure = &models.TaskError{Class: "cancelled", Message: "the worker gave the task up without being asked"}
+	}
+	return e.fail(lease, models.ReportedFailure, models.AttemptFailed, failure, r)
+}
+
+// cancelled ends an attempt that was asked to stop.
+func (e *Engine) cancelled(lease *board.Lease, cause models.Cause, outcome models.Outcome, r *Result) *change {
+	var failure *models.TaskError
+	if r != nil {
+		failure = r.Error
+	}
+	c, charged := e.endAttempt(lease, outcome, failure, r)
+	ev := e.conclude(c, cause, models.Cancelled, "task.cancelled")
+	ev.Pool, ev.Charged = lease.Pool, charged
+	return c
+}
+
+// release gives a task back to its line at once; it uses no attempt.
+func (e *Engine) release(lease *board.Lease) *change {
+	if lease.Row().State == models.CancelRequested {
+		return e.cancelled(lease, models.GivenBack, models.AttemptReleased, nil)
+	}
+	c, _ := e.endAttempt(lease, models.AttemptReleased, nil, nil)
+	e.becomeReady(c, models.GivenBack)
+	e.event(c, "task.released").Pool = lease.Pool
+	return c
+}
+
+// fail ends an attempt with an error: another follows, or the task is a dead letter or failed.
+func (e *Engine) fail(lease *board.Lease, cause models.Cause, outcome models.Outcome, failure *models.TaskError, r *Result) *change {
+	row := lease.Row()
+	policy, ok := e.b.facts.Policies[models.TaskRef{Env: row.Env, ID: row.ID}]
+	if !ok {
+		policy = models.DefaultRetryPolicy()
+		policy.MaxAttempts = row.MaxAttempts
+	}
+	class := retry.Class(failure.Class)
+	kept := *failure
+	kept.Class = class
+	after := 0.0
+	if r != nil {
+		after = r.RetryAfter
+	}
+	verdict := retry.Decide(retry.Failure{Class: class, Used: row.AttemptsUsed, RetryAfter: after, Since: e.now.Sub(row.ReadyAt)}, &policy, e.rng)
+	c, charged := e.endAttempt(lease, outcome, &kept, r)
+	c.row.ErrorClass = class
+	if verdict.Uses {
+		c.row.AttemptsUsed++
+	}
+	if verdict.Again {
+		e.move(c, cause, models.RetryWait)
+		c.row.WakeAt = e.now.Add(max(verdict.Wait, time.Microsecond))
+		e.place(c)
+		e.counters["retried"]++
+		ev := e.event(c, "task.retrying")
+		ev.Class, ev.Pool, ev.Charged = class, lease.Pool, charged
+		return c
+	}
+	ev := e.giveUp(c, cause, &kept)
+	ev.Pool, ev.Charged = lease.Pool, charged
+	return c
+}
+
+// giveUp makes a task a dead letter, or failed where it was submitted so.
+func (e *Engine) giveUp(c *change, cause models.Cause, failure *models.TaskError) *models.Event {
+	to, name := models.DeadLetter, "task.dead_lettered"
+	if c.row.Has(models.FailWhenSpent) && cause != models.Gone {
+		to, name = models.Failed, "task.failed"
+	} else {
+		c.row.Fingerprint = fingerprint(e.board.Classes[c.row.Class].Type, failure)
+	}
+	ev := e.conclude(c, cause, to, name)
+	ev.Class = failure.Class
+	return ev
+}
+
+// endAttempt takes the lease off, books what it used, and writes the attempt. It answers what the pool is charged.
+func (e *Engine) endAttempt(lease *board.Lease, outcome models.Outcome, failure *models.TaskError, r *Result) (*change, float64) {
+	c := e.enlist(lease.Row())
+	row := &c.row
+	ran := e.now.Sub(row.StartedAt).Seconds()
+	charged := ran * lease.Rate
+	class := e.board.Classes[row.Class]
+	attempt := models.Attempt{
+		Env: row.Env, Task: row.ID, N: row.Attempt, ID: row.AttemptID, Token: row.Token, Worker: row.Worker, Outcome: outcome,
+		Pool: lease.Pool, StartedAt: row.StartedAt, FinishedAt: e.now, ChargedMS: int64(charged * 1000), Error: failure, Model: class.Model,
+	}
+	if lease.Worker != nil {
+		attempt.WorkerVersion = lease.Worker.Version
+		e.board.Clock(lease.Pool, lease.Kind).Correct(lease.Tenant, charged-lease.Charged, e.board.Weight(lease.Tenant))
+	}
+	if r != nil {
+		attempt.Usage, attempt.Result = r.Usage, resultOf(r)
+	}
+	if outcome == models.AttemptSucceeded {
+		e.means.Saw(lease.Tenant, row.Class, ran)
+	}
+	e.b.plan.Attempts = append(e.b.plan.Attempts, attempt)
+	e.board.End(lease)
+	e.dirty = true
+	row.Worker, row.AttemptID, row.Token, row.LeaseUntil, row.Cards, row.CancelAt = models.ID{}, models.ID{}, models.ID{}, 0, 0, 0
+	return c, charged
+}
+
+func resultOf(r *Result) json.RawMessage {
+	if r.Outcome == models.AttemptSucceeded {
+		return r.Result
+	}
+	return nil
+}
+
+// fingerprint groups dead letters that died of the same: type, class, message without its numbers, and the top frame.
+func fingerprint(taskType string, failure *models.TaskError) models.ID {
+	frame, _, _ := strings.Cut(strings.TrimSpace(failure.Stack), "\n")
+	sum := sha256.Sum256([]byte(strings.Join([]string{taskType, failure.Class, normalise(failure.Message), normalise(frame)}, "\x00")))
+	return models.ID(sum[:16])
+}
+
+// normalise replaces what differs between two failures of one cause: words with digits in them, and what is quoted.
+func normalise(message string) string {
+	words := strings.Fields(message)
+	for i, w := range words {
+		if strings.ContainsAny(w, "0123456789") || strings.ContainsAny(w, `"'/`+"`") {
+			words[i] = "·"
+		}
+	}
+	return strings.Join(words, " ")
+}

@@ -1,0 +1,150 @@
+package engine
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"nightshift/models"
+	"nightshift/scheduler/board"
+)
+
+// sweepEvery is how often leases are looked through, saveEvery how often last signs of life and virtual times are saved.
+const (
+	sweepEvery = 1_000_000
+	saveEvery  = 10_000_000
+)
+
+// loss is one lease that ended without a report.
+type loss struct {
+	at     models.Instant
+	worker models.ID
+}
+
+// tick does what time alone makes due.
+func (e *Engine) tick() (*Answer, error) {
+	e.fireTimers()
+	if e.now-e.swept >= sweepEvery {
+		e.swept = e.now
+		e.sweepLeases()
+		e.saveFlows()
+	}
+	if e.now-e.saved >= saveEvery {
+		e.saved = e.now
+		e.save()
+	}
+	return &Answer{}, nil
+}
+
+// fireTimers makes due what is due, at most a slice of it.
+func (e *Engine) fireTimers() {
+	for range e.cfg.Slice {
+		entry := e.board.DueBy(e.now)
+		if entry == nil {
+			return
+		}
+		c := e.enlist(&entry.Row)
+		switch {
+		case c.row.ExpiresAt != 0 && c.row.ExpiresAt <= e.now:
+			e.conclude(c, models.TooLate, models.Expired, "task.expired")
+		case c.row.State == models.Scheduled, c.row.State == models.RetryWait:
+			e.becomeReady(c, models.Due)
+			e.event(c, "task.ready")
+		default: // the run_at of one that still waits for others
+			c.row.WakeAt = 0
+			e.sync(c)
+		}
+		e.board.Settle(entry)
+	}
+}
+
+// sweepLeases ends the leases that ran out, timed out, or ignored a cancel.
+func (e *Engine) sweepLeases() {
+	var lost []*board.Lease
+	for _, lease := range e.sortedLeases() {
+		row := lease.Row()
+		ran := e.now - row.StartedAt
+		switch {
+		case row.State == models.CancelRequested && e.now-row.CancelAt >= cancelGrace:
+			e.cancelled(lease, models.Gone, models.AttemptLost, nil)
+		case row.HardSeconds > 0 && ran >= models.Instant(row.HardSeconds)*1_000_000:
+			e.timeOut(lease)
+		case lease.Until <= e.now:
+			lost = append(lost, lease)
+		case row.SoftSeconds > 0 && !lease.SoftTold && ran >= models.Instant(row.SoftSeconds)*1_000_000:
+			lease.SoftTold = true
+			e.event(e.enlist(row), "task.soft_timeout")
+		}
+	}
+	for _, lease := range lost {
+		e.losses = append(e.losses, loss{at: e.now, worker: lease.Row().Worker})
+	}
+	mass := e.massLoss()
+	for _, lease := range lost {
+		e.lose(lease, mass)
+	}
+}
+
+func (e *Engine) sortedLeases() []*board.Lease {
+	out := make([]*board.Lease, 0, len(e.board.Leases))
+	for _, l := range e.board.Leases { // any order: sorted below
+		out = append(out, l)
+	}
+	slices.SortFunc(out, func(a, b *board.Lease) int {
+		return cmp.Or(cmp.Compare(a.Row().StartedAt, b.Row().StartedAt), a.Row().ID.Compare(b.Row().ID))
+	})
+	return out
+}
+
+func (e *Engine) timeOut(lease *board.Lease) {
+	row := lease.Row()
+	if row.State == models.CancelRequested {
+		e.cancelled(lease, models.TimedOut, models.AttemptTimedOut, nil)
+		return
+	}
+	if _, read := e.b.facts.Policies[models.TaskRef{Env: row.Env, ID: row.ID}]; row.Has(models.HasPolicy) && !read {
+		return // its policy is read for the next sweep
+	}
+	e.fail(lease, models.TimedOut, models.AttemptTimedOut, &models.TaskError{Class: "timeout", Message: fmt.Sprintf("it ran longer than its hard timeout of %d s", row.HardSeconds)}, nil)
+}
+
+// massLoss says that so much was lost at once that the fault is not the tasks': at least three workers and half of all
+// leases within one lease time.
+func (e *Engine) massLoss() bool {
+	e.losses = slices.DeleteFunc(e.losses, func(l loss) bool { return e.now-l.at > 30_000_000 })
+	workers := map[models.ID]bool{}
+	for _, l := range e.losses {
+		workers[l.worker] = true
+	}
+	return len(workers) >= 3 && 2*len(e.losses) >= len(e.board.Leases)+len(e.losses)
+}
+
+// lose ends a lease without a report: the task is ready again at once, or, having lost too many, a dead letter.
+func (e *Engine) lose(lease *board.Lease, mass bool) {
+	if lease.Row().State == models.CancelRequested {
+		e.cancelled(lease, models.Gone, models.AttemptLost, nil)
+		return
+	}
+	failure := &models.TaskError{Class: "worker_lost", Message: "the worker was silent until its lease ended"}
+	c, _ := e.endAttempt(lease, models.AttemptLost, failure, nil)
+	if !mass {
+		c.row.LeasesLost++
+	}
+	c.row.ErrorClass = failure.Class
+	e.counters["leases_lost"]++
+	if c.row.LeasesLost >= 3 || c.row.Attempt-c.row.AttemptsUsed >= 10 && mass {
+		e.giveUp(c, models.Gone, failure)
+		return
+	}
+	e.becomeReady(c, models.Gone)
+	ev := e.event(c, "task.ready")
+	ev.Class, ev.Worker = failure.Class, lease.Row().Worker
+}
+
+// save writes the signs of life and the virtual times, in one statement each.
+func (e *Engine) save() {
+	for _, w := range e.workers() {
+		e.b.plan.Seen = append(e.b.plan.Seen, models.Seen{Worker: w.ID, At: w.LastSeen})
+	}
+	e.b.plan.Virtual = e.board.Virtuals()
+}

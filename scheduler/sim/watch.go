@@ -1,0 +1,205 @@
+package sim
+
+import (
+	"fmt"
+
+	"nightshift/models"
+)
+
+// mostViolations is how many are kept; a world that breaks breaks often.
+const mostViolations = 20
+
+// watch is what the world sees of the plans, to hold them against what must be.
+type watch struct {
+	wakes   models.Instant
+	env     int32 // the last one made
+	classes map[int32]models.Class
+	workers map[models.ID]models.Worker
+	use     map[models.ID]*use
+	ready   int64 // tasks in lines
+	first   models.Instant
+	last    models.Instant
+}
+
+// use is what a worker has given out.
+type use struct {
+	tasks, cpu, memory int64
+	kinds              map[models.KindName]int64
+	cards              map[int]int64 // VRAM given, or the whole card as one task
+}
+
+func newWatch() watch {
+	return watch{classes: map[int32]models.Class{}, workers: map[models.ID]models.Worker{}, use: map[models.ID]*use{}}
+}
+
+func (w *World) violate(format string, args ...any) {
+	w.result.Counters["violations"]++
+	if len(w.result.Violations) < mostViolations {
+		w.result.Violations = append(w.result.Violations, fmt.Sprintf("at %s: ", w.now.Sub(dawn))+fmt.Sprintf(format, args...))
+	}
+}
+
+// watched looks at a plan that stands.
+func (w *World) watched(p *models.Plan) {
+	for _, c := range p.Classes {
+		w.watch.classes[c.Number] = c
+	}
+	for _, row := range p.Workers {
+		w.watch.workers[row.ID] = row
+	}
+	for _, e := range p.Environments {
+		w.watch.env = e.Env
+	}
+	ended := map[models.ID]bool{} // tokens
+	for i := range p.Attempts {
+		a := &p.Attempts[i]
+		ended[a.Token] = true
+		w.result.Counters["attempts_"+a.Outcome.String()]++
+		if j := w.jobs[a.Task]; j != nil && a.Outcome == models.AttemptSucceeded {
+			if j.success++; j.success > 1 {
+				w.violate("task %d succeeded twice", j.n)
+			}
+		}
+	}
+	for i := range p.Changes {
+		c := &p.Changes[i]
+		if c.Token != (models.ID{}) && c.After.Token != c.Token && !ended[c.Token] {
+			w.violate("task %x left its lease without the end of an attempt", c.After.ID)
+		}
+		if c.From.Final() {
+			w.violate("task %x left %s", c.After.ID, c.From)
+		}
+	}
+	// What ends makes room before what starts takes it.
+	for i := range p.Changes {
+		w.leave(&p.Changes[i].After)
+	}
+	for i := range p.Changes {
+		w.enter(&p.Changes[i].After)
+	}
+	for i := range p.Tasks {
+		w.enter(&p.Tasks[i])
+	}
+	w.result.Counters["batches"]++
+}
+
+// leave takes a task out of what its row said before.
+func (w *World) leave(row *models.Task) {
+	j := w.jobs[row.ID]
+	if j == nil {
+		return
+	}
+	if j.lines {
+		j.lines = false
+		j.tenant.ready--
+		w.watch.ready--
+	}
+	if j.state.Live() {
+		j.tenant.running--
+		w.take(&j.row, -1)
+	}
+}
+
+// enter puts a task where its row says.
+func (w *World) enter(row *models.Task) {
+	j := w.jobs[row.ID]
+	if j == nil {
+		return
+	}
+	before := j.row
+	j.row, j.state = *row, row.State
+	if row.State == models.Ready && row.Gate == "" {
+		j.lines = true
+		j.tenant.ready++
+		w.watch.ready++
+	}
+	if row.State.Live() {
+		j.tenant.running++
+		w.take(row, 1)
+	}
+	if row.State.Live() && !j.started {
+		j.started = true
+		j.tenant.waits = append(j.tenant.waits, w.now.Sub(j.arrived))
+	}
+	if ended := row.State.Final() || row.State == models.DeadLetter; ended && !j.ended {
+		j.ended = true
+		w.open--
+		w.watch.last = w.now
+		w.result.Counters[row.State.String()]++
+	}
+	if before.State != row.State || before.Token != row.Token || before.ID.IsZero() {
+		w.note("t%d %s%s", j.n, row.State, w.by(row))
+	}
+}
+
+func (w *World) by(row *models.Task) string {
+	if !row.State.Live() {
+		return ""
+	}
+	w.result.Counters["starts"]++
+	return " " + w.watch.workers[row.Worker].Name
+}
+
+// take gives a worker's room out, or back, and looks whether it had it.
+func (w *World) take(row *models.Task, n int64) {
+	u, worker, class := w.watch.use[row.Worker], w.watch.workers[row.Worker], w.watch.classes[row.Class]
+	if u == nil {
+		u = &use{cards: map[int]int64{}}
+		w.watch.use[row.Worker] = u
+	}
+	u.tasks += n
+	u.cpu += n * class.CPUMilli
+	u.memory += n * class.MemoryMB
+	cards := int32(0)
+	for i := range worker.GPUs {
+		if row.Cards>>i&1 == 1 {
+			u.cards[i] += n
+			cards++
+			if u.cards[i] > 1 || worker.GPUs[i].VRAMMB < class.VRAMMB {
+				w.violate("card %d of %s was given to %d tasks that need %d MB", i, worker.Name, u.cards[i], class.VRAMMB)
+			}
+		}
+	}
+	if n < 0 {
+		return
+	}
+	slots := int64(worker.Slots)
+	for _, of := range worker.KindSlots { // any order: a sum
+		slots += int64(of)
+	}
+	if u.tasks > slots || u.cpu > worker.CPUMilli && class.CPUMilli > 0 || u.memory > worker.MemoryMB && class.MemoryMB > 0 || cards < class.GPU {
+		w.violate("%s was given more than it has: %d tasks, %d milli CPU, %d MB, %d cards", worker.Name, u.tasks, u.cpu, u.memory, cards)
+	}
+}
+
+// accepted looks at a result that was taken.
+func (w *World) accepted(a *attempt) {
+	if a.result.Outcome != models.AttemptSucceeded {
+		return
+	}
+	if j := a.job; j.accepted.IsZero() {
+		j.accepted = a.token
+	} else if j.accepted != a.token {
+		w.violate("task %d: two tokens were told that their success was accepted", j.n)
+	}
+}
+
+// conserving looks that no worker waits while something is ready.
+func (w *World) conserving() {
+	if w.watch.ready == 0 {
+		return
+	}
+	for _, p := range w.fleet {
+		if p.up && p.claiming && p.room() > 0 && int64(p.row.Slots) > w.used(p.row.ID) {
+			w.violate("%s waits while %d tasks are ready", p.row.Name, w.watch.ready)
+			return
+		}
+	}
+}
+
+func (w *World) used(worker models.ID) int64 {
+	if u := w.watch.use[worker]; u != nil {
+		return u.tasks
+	}
+	return 0
+}
