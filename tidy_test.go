@@ -51,6 +51,7 @@ var house = []room{
 	{"workers", 40, "any", "the SDK and the agent: they know the server by its wire types alone"},
 	{"scheduler/engine", 30, "none", "decides: verbs on the board, no I/O"},
 	{"workers/protocol", 30, "none", "wire types"},
+	{"scheduler/board", 25, "none", "the picture of lines, leases and workers: it stands on the leaves and decides nothing"},
 	{"scheduler", 20, "none", "a leaf: one idea, pure"},
 	{"scheduler/dag", 20, "cel", "a leaf: dependencies and their conditions, the only place for CEL"},
 	{"models/postgres", 20, "any", "the store on PostgreSQL"},
