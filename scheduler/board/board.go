@@ -48,6 +48,7 @@ type Board struct {
 	Counted Counted
 
 	lanesByName map[laneName]int32
+	lanesOf     map[int32][]*Lane // an environment's, by number
 	classes     map[string]int32 // by digest
 	instances   map[instance]*Worker
 	held        map[models.ID]*Entry
@@ -98,7 +99,7 @@ func New(limits Limits) *Board {
 	b := &Board{
 		Limits: limits, Tenants: map[int32]*models.Tenant{}, Envs: map[int32]*models.Environment{}, Lanes: map[int32]*Lane{},
 		Classes: map[int32]*models.Class{}, Workers: map[models.ID]*Worker{}, Leases: map[models.ID]*Lease{}, Pools: map[string]*Pool{},
-		lanesByName: map[laneName]int32{}, classes: map[string]int32{}, instances: map[instance]*Worker{}, held: map[models.ID]*Entry{},
+		lanesByName: map[laneName]int32{}, lanesOf: map[int32][]*Lane{}, classes: map[string]int32{}, instances: map[instance]*Worker{}, held: map[models.ID]*Entry{},
 		lines: map[models.LineID]*Line{}, keys: map[KeyID]*Key{}, touched: map[KeyID]bool{}, clocks: map[clockID]*fair.Clock{},
 	}
 	for k := range b.queues {
@@ -122,7 +123,11 @@ func (b *Board) PutLane(l models.Lane) {
 		delete(b.lanesByName, laneName{old.Env, old.Name})
 		old.Lane = l
 	} else {
-		b.Lanes[l.Number] = &Lane{Lane: l}
+		lane := &Lane{Lane: l}
+		b.Lanes[l.Number] = lane
+		of := b.lanesOf[l.Env]
+		at, _ := slices.BinarySearchFunc(of, l.Number, func(o *Lane, n int32) int { return cmp.Compare(o.Number, n) })
+		b.lanesOf[l.Env] = slices.Insert(of, at, lane)
 	}
 	b.lanesByName[laneName{l.Env, l.Name}] = l.Number
 }
@@ -132,6 +137,7 @@ func (b *Board) DropLane(number int32) {
 	if l := b.Lanes[number]; l != nil {
 		delete(b.lanesByName, laneName{l.Env, l.Name})
 		delete(b.Lanes, number)
+		b.lanesOf[l.Env] = slices.DeleteFunc(b.lanesOf[l.Env], func(o *Lane) bool { return o == l })
 	}
 }
 
@@ -143,17 +149,8 @@ func (b *Board) LaneNamed(env int32, name string) *Lane {
 	return nil
 }
 
-// LanesOf lists an environment's lanes by number.
-func (b *Board) LanesOf(env int32) []*Lane {
-	var out []*Lane
-	for _, l := range b.Lanes { // any order: sorted below
-		if l.Env == env {
-			out = append(out, l)
-		}
-	}
-	slices.SortFunc(out, func(a, b *Lane) int { return cmp.Compare(a.Number, b.Number) })
-	return out
-}
+// LanesOf lists an environment's lanes by number; the slice is the board's own.
+func (b *Board) LanesOf(env int32) []*Lane { return b.lanesOf[env] }
 
 // PutClass adds a class.
 func (b *Board) PutClass(c models.Class) {

@@ -26,6 +26,7 @@ type job struct {
 	accepted models.ID // the token whose success was accepted
 	success  int
 	row      models.Task
+	next     *job // that waits for it
 }
 
 // begin makes tenants, lanes and workers, and puts what will come on the agenda.
@@ -37,7 +38,7 @@ func (w *World) begin() {
 	if err != nil {
 		panic(err)
 	}
-	w.engine = engine.New(w.config)
+	w.engine = engine.New(w.configuration())
 	w.rebuild()
 	for _, t := range w.scenario.Tenants {
 		w.found(t)
@@ -109,6 +110,9 @@ func (w *World) submit(a *Arrival, n int) {
 	made := make([]*job, n)
 	for i := range n {
 		made[i] = w.job(t, a)
+		if a.Chain && i > 0 {
+			made[i-1].next = made[i]
+		}
 		body.Tasks = append(body.Tasks, w.task(a, made[i], i, body.Tasks))
 	}
 	w.open += n

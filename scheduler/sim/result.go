@@ -32,9 +32,7 @@ func (w *World) finish() Result {
 	}
 	r.Counters["tasks"] = int64(len(w.all))
 	r.Counters["unfinished"] = int64(w.open)
-	board := w.engine.Board().Counted
-	r.Counters["refills"], r.Counters["shrinks"] = board.Refills, board.Shrinks
-	r.Counters["parkings"], r.Counters["unparkings"] = board.Parkings, board.Unparkings
+	w.counted()
 	r.Hash, r.Trace = hex.EncodeToString(w.hash.Sum(nil)), w.trace
 	return *r
 }

@@ -136,10 +136,28 @@ func (w *World) takeOver() {
 	if err != nil {
 		panic(err)
 	}
-	w.engine = engine.New(w.config)
+	w.counted()
+	w.engine = engine.New(w.configuration())
 	w.rebuild()
 	w.note("epoch %d", w.epoch)
 	w.again(nil)
+}
+
+// configuration is the engine's for this brain: no two draw the same tokens.
+func (w *World) configuration() engine.Config {
+	config := w.config
+	config.Seed[31] = byte(w.epoch)
+	return config
+}
+
+// counted keeps what the engine has counted before another takes its place.
+func (w *World) counted() {
+	board := w.engine.Board().Counted
+	for what, n := range map[string]int64{ // any order: sums
+		"refills": board.Refills, "shrinks": board.Shrinks, "parkings": board.Parkings, "unparkings": board.Unparkings,
+	} {
+		w.result.Counters[what] += n
+	}
 }
 
 // spoil asks the store to fail the next commit, as often as the scenario says.

@@ -25,7 +25,7 @@ type watch struct {
 type use struct {
 	tasks, cpu, memory int64
 	kinds              map[models.KindName]int64
-	cards              map[int]int64 // VRAM given, or the whole card as one task
+	cards              map[int]int64 // MB given; a card given whole counts all of it
 }
 
 func newWatch() watch {
@@ -126,9 +126,23 @@ func (w *World) enter(row *models.Task) {
 		w.open--
 		w.watch.last = w.now
 		w.result.Counters[row.State.String()]++
+		if row.State == models.DeadLetter {
+			w.strand(j.next)
+		}
 	}
 	if before.State != row.State || before.Token != row.Token || before.ID.IsZero() {
 		w.note("t%d %s%s", j.n, row.State, w.by(row))
+	}
+}
+
+// strand lets go of what waits for a dead letter: only a person moves it on.
+func (w *World) strand(j *job) {
+	for ; j != nil; j = j.next {
+		if !j.ended {
+			j.ended = true
+			w.open--
+			w.result.Counters["stranded"]++
+		}
 	}
 }
 
@@ -153,10 +167,13 @@ func (w *World) take(row *models.Task, n int64) {
 	cards := int32(0)
 	for i := range worker.GPUs {
 		if row.Cards>>i&1 == 1 {
-			u.cards[i] += n
+			vram := class.VRAMMB
+			if vram == 0 {
+				vram = worker.GPUs[i].VRAMMB
+			}
 			cards++
-			if u.cards[i] > 1 || worker.GPUs[i].VRAMMB < class.VRAMMB {
-				w.violate("card %d of %s was given to %d tasks that need %d MB", i, worker.Name, u.cards[i], class.VRAMMB)
+			if u.cards[i] += n * vram; u.cards[i] > worker.GPUs[i].VRAMMB {
+				w.violate("of card %d of %s %d MB were given", i, worker.Name, u.cards[i])
 			}
 		}
 	}
