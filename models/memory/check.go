@@ -16,7 +16,7 @@ func (s *Store) check(p *models.Plan) error {
 	if _, taken := s.batches[p.Batch]; taken || p.Batch <= 0 {
 		return models.Errorf(models.BadData, "batch %d exists", p.Batch)
 	}
-	for _, look := range []func(*models.Plan) error{s.checkNames, s.checkWorkflows, s.checkTasks, s.checkBeside, s.checkChanges} {
+	for _, look := range []func(*models.Plan) error{s.checkNames, s.checkWorkflows, s.checkTasks, s.checkBeside, s.checkLate, s.checkChanges} {
 		if err := look(p); err != nil {
 			return err
 		}
@@ -153,11 +153,6 @@ func (s *Store) checkBeside(p *models.Plan) error {
 			return models.Errorf(models.RowCount, "there is no staging %x to flip", id)
 		}
 	}
-	for _, l := range p.Late {
-		if a := s.ended(models.TokenRef{Env: l.Env, Task: l.Task, Token: l.Token}); a == nil || a.Usage != nil {
-			return models.Errorf(models.RowCount, "task %s has no attempt whose usage is still to be booked", l.Task.Text(models.TaskPrefix))
-		}
-	}
 	edges := make(map[edgeKey]bool, len(p.Edges))
 	for _, e := range p.Edges {
 		key := edgeKey{e.Env, e.From, e.To, e.On}
@@ -173,6 +168,25 @@ type edgeKey struct {
 	env      int32
 	from, to models.ID
 	on       models.On
+}
+
+// checkLate looks that usage is booked once, of an attempt that has ended, be it in this very plan.
+func (s *Store) checkLate(p *models.Plan) error {
+	booked := map[models.TokenRef]bool{}
+	for _, l := range p.Late {
+		ref := models.TokenRef{Env: l.Env, Task: l.Task, Token: l.Token}
+		a := s.ended(ref)
+		for i := range p.Attempts {
+			if b := &p.Attempts[i]; a == nil && ref == (models.TokenRef{Env: b.Env, Task: b.Task, Token: b.Token}) {
+				a = b
+			}
+		}
+		if a == nil || a.Usage != nil || booked[ref] {
+			return models.Errorf(models.RowCount, "task %s has no attempt whose usage is still to be booked", l.Task.Text(models.TaskPrefix))
+		}
+		booked[ref] = true
+	}
+	return nil
 }
 
 // checkChanges looks at the guards of changed rows and at the Law.

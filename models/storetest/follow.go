@@ -1,0 +1,222 @@
+package storetest
+
+import (
+	"nightshift/models"
+	"nightshift/scheduler/engine"
+)
+
+// known is what a client knows of the world, from answers alone.
+type known struct {
+	tenants   []models.Tenant
+	envs      []models.Environment
+	lanes     []models.Lane
+	workers   []*worker
+	all       []models.TaskRef // every task
+	workflows []models.TaskRef
+	dead      []models.TaskRef
+	prints    []models.TaskRef // environment and fingerprint
+	stale     []lease
+	staging   *staging
+}
+
+// worker is what a worker process knows.
+type worker struct {
+	row    models.Worker
+	gone   bool
+	leases []lease
+}
+
+type lease struct {
+	worker *worker
+	ref    models.TaskRef
+	token  models.ID
+}
+
+func (w *worker) drop(token models.ID) (dropped lease, ok bool) {
+	for i, l := range w.leases {
+		if l.token == token {
+			w.leases = append(w.leases[:i:i], w.leases[i+1:]...)
+			return l, true
+		}
+	}
+	return lease{}, false
+}
+
+func (k *known) worker(id models.ID) *worker {
+	for _, w := range k.workers {
+		if w.row.ID == id {
+			return w
+		}
+	}
+	return nil
+}
+
+// follow learns from a step that stands.
+func (r *run) follow(s step) {
+	if !s.Plan.Empty() {
+		r.counts.Plans++
+	}
+	r.watch(s.Plan)
+	for _, reply := range s.Replies {
+		cmd := r.asked[reply.To]
+		if cmd == nil {
+			if reply.Err != nil {
+				r.fatal("a tick answered %v", reply.Err)
+			}
+			continue
+		}
+		delete(r.asked, reply.To)
+		r.unpark(cmd)
+		if reply.Err != nil {
+			r.counts.Refusals++
+			if code := models.CodeOf(reply.Err); code == models.Internal {
+				r.fatal("%v", reply.Err)
+			}
+			continue
+		}
+		r.learn(cmd, reply.Answer)
+	}
+}
+
+// park keeps the claims of a batch that were not answered.
+func (r *run) park(commands []*engine.Command) {
+	for _, c := range commands {
+		if r.asked[c.ID] == nil {
+			continue
+		}
+		if c.Claim == nil || c.Claim.Until == 0 {
+			r.fatal("a command was never answered: %+v", c)
+		}
+		r.unpark(c)
+		r.parked = append(r.parked, c)
+	}
+}
+
+func (r *run) unpark(cmd *engine.Command) {
+	for i, c := range r.parked {
+		if c.ID == cmd.ID {
+			r.parked = append(r.parked[:i:i], r.parked[i+1:]...)
+			return
+		}
+	}
+}
+
+// watch learns what a plan wrote of the world and counts what it did to tasks.
+func (r *run) watch(p *models.Plan) {
+	for _, t := range p.Tenants {
+		r.known.tenants = keep(r.known.tenants, t, func(t models.Tenant) int32 { return t.Number })
+	}
+	for _, e := range p.Environments {
+		r.known.envs = keep(r.known.envs, e, func(e models.Environment) int32 { return e.Env })
+	}
+	for _, l := range p.Lanes {
+		r.known.lanes = keep(r.known.lanes, l, func(l models.Lane) int32 { return l.Number })
+	}
+	for i := range p.Tasks {
+		r.row(&p.Tasks[i])
+	}
+	for i := range p.Changes {
+		r.row(&p.Changes[i].After)
+	}
+	for i := range p.Attempts {
+		if p.Attempts[i].Outcome == models.AttemptLost {
+			r.counts.LeasesLost++
+		}
+	}
+	r.counts.Flips += int64(len(p.Flips))
+	r.counts.Slices += int64(len(p.Cursors))
+}
+
+func (r *run) row(t *models.Task) {
+	ref := models.TaskRef{Env: t.Env, ID: t.ID}
+	switch gate := r.gates[ref]; {
+	case gate == "" && t.Gate != "":
+		r.counts.Parkings++
+	case gate != "" && t.Gate == "":
+		r.counts.Unparkings++
+	}
+	before, seen := r.states[ref]
+	if !seen {
+		r.known.all = append(r.known.all, ref)
+	}
+	r.gates[ref], r.states[ref] = t.Gate, t.State
+	if seen && before == t.State {
+		return
+	}
+	switch t.State {
+	case models.Running:
+		r.counts.Starts++
+	case models.DeadLetter:
+		r.counts.DeadLetters++
+		r.known.dead = append(r.known.dead, ref)
+		r.known.prints = append(r.known.prints, models.TaskRef{Env: t.Env, ID: t.Fingerprint})
+	case models.Succeeded:
+		r.counts.Succeeded++
+	case models.Skipped:
+		r.counts.Skipped++
+	case models.Expired:
+		r.counts.Expired++
+	case models.Cancelled:
+		r.counts.Cancelled++
+	}
+}
+
+// learn takes what an answer says into what the client knows.
+func (r *run) learn(cmd *engine.Command, a *engine.Answer) {
+	switch {
+	case a.Claimed != nil && cmd.Claim != nil:
+		w := r.known.worker(cmd.Claim.Worker)
+		for _, l := range a.Claimed.Leases {
+			w.leases = append(w.leases, lease{w, models.TaskRef{Env: l.Row.Env, ID: l.Row.ID}, l.Row.Token})
+		}
+	case a.Beaten != nil:
+		for _, b := range a.Beaten.Leases {
+			if !b.OK {
+				r.lost(b.Token)
+			}
+		}
+	case cmd.Settle != nil:
+		for _, s := range a.Settled {
+			r.lost(s.Token)
+		}
+	case cmd.Register != nil:
+		r.registered(a.Worker)
+	case a.Workflow != nil && cmd.Cancel == nil:
+		r.known.workflows = append(r.known.workflows, models.TaskRef{Env: a.Workflow.Env, ID: a.Workflow.ID})
+	case a.Submitted != nil && a.Submitted.Workflow != nil:
+		w := a.Submitted.Workflow
+		r.known.workflows = append(r.known.workflows, models.TaskRef{Env: w.Env, ID: w.ID})
+	case a.Interned != nil:
+		r.known.staging.interned = a.Interned
+	case cmd.Retire != nil && cmd.Retire.Gone:
+		r.known.worker(cmd.Retire.Worker).gone = true
+	}
+}
+
+// keep replaces the row of the same number, or adds it.
+func keep[T any](rows []T, row T, number func(T) int32) []T {
+	for i := range rows {
+		if number(rows[i]) == number(row) {
+			rows[i] = row
+			return rows
+		}
+	}
+	return append(rows, row)
+}
+
+// lost forgets a lease, but for the stale token.
+func (r *run) lost(token models.ID) {
+	for _, w := range r.known.workers {
+		if l, ok := w.drop(token); ok {
+			r.known.stale = append(r.known.stale, l)
+		}
+	}
+}
+
+func (r *run) registered(row *models.Worker) {
+	if w := r.known.worker(row.ID); w != nil {
+		w.row, w.gone = *row, false
+		return
+	}
+	r.known.workers = append(r.known.workers, &worker{row: *row})
+}
