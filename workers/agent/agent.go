@@ -19,42 +19,32 @@ import (
 // Run works until ctx ends, a signal comes, the server asks for a drain, or
 // going on makes no sense; see workers.Worker.Run.
 func Run(ctx context.Context, o Options) error {
-	if o.Name == "" {
-		host, err := os.Hostname()
-		if err != nil {
-			return fmt.Errorf("--name is needed: %w", err)
-		}
-		o.Name = strings.ToLower(host)
+	o, err := o.withDefaults()
+	if err != nil {
+		return err
 	}
-	instance := ""
 	if o.Data != "" {
-		absolute, err := filepath.Abs(o.Data)
-		if err != nil {
+		if o.Data, err = filepath.Abs(o.Data); err != nil {
 			return err
 		}
-		o.Data = absolute
-		place, err := occupy(o.Data, o.Name)
+		place, err := occupy(o.Data, o.Worker.Name)
 		if err != nil {
 			return err
 		}
 		defer place.Close()
-		if instance, err = place.instance(o.Name); err != nil {
-			return err
+		if o.Worker.InstanceID == "" {
+			if o.Worker.InstanceID, err = place.instance(o.Worker.Name); err != nil {
+				return err
+			}
 		}
 	}
-	options, err := o.worker(instance)
+	patterns := o.Worker.TaskTypes
+	o.Worker.TaskTypes = nil // registered is what there is a handler for
+	w, err := workers.New(o.Worker)
 	if err != nil {
 		return err
 	}
-	station, err := o.station()
-	if err != nil {
-		return err
-	}
-	w, err := workers.New(options)
-	if err != nil {
-		return err
-	}
-	if _, err := run.Register(w, station, o.TaskTypes...); err != nil {
+	if _, err := run.Register(w, o.station(), patterns...); err != nil {
 		return err
 	}
 	return w.Run(ctx)
@@ -78,7 +68,7 @@ func occupy(data, name string) (place, error) {
 	}
 	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		file.Close()
-		return place{}, fmt.Errorf("a worker named %s already runs in %s; give this one another --name or --data", name, data)
+		return place{}, fmt.Errorf("a worker named %s already runs in %s; give this one another name or folder", name, data)
 	}
 	return place{file}, nil
 }

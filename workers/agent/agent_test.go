@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/pem"
 	"errors"
-	"flag"
 	"io"
 	"log/slog"
 	"net/http"
@@ -13,57 +12,38 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"reflect"
 	"strings"
 	"testing"
 	"time"
 
+	"nightshift/workers"
 	"nightshift/workers/client"
+	"nightshift/workers/run"
 	"nightshift/workers/workertest"
 )
 
 func quiet() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }
 
-func tokenFile(t *testing.T, content string) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "token")
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
-func TestArgsReadBack(t *testing.T) {
-	want := Options{
-		Server: "https://a:1", TokenFile: "/t", Name: "n", Lanes: []string{"io", "batch"}, Slots: 3, CPU: 1.5, GPU: 1, VRAMMB: 8192,
-		Models: []string{"m"}, Labels: map[string]string{"zone": "a", "size": "b"}, Data: "/d", Documents: []string{"/x", "/y"}, Commands: []string{"cat"},
-	}
-	var got Options
-	f := flag.NewFlagSet("worker", flag.ContinueOnError)
-	got.Bind(f)
-	if err := f.Parse(want.Args()); err != nil {
-		t.Fatal(err)
-	}
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("%v read back as %+v", want.Args(), got)
-	}
-	if args := (Options{}).Args(); len(args) != 0 {
-		t.Errorf("no options became %v", args)
-	}
+func credentials(o workers.Options) workers.Options {
+	o.ClientID, o.ClientSecret, o.Logger, o.KeepSignals = workertest.ClientID, workertest.ClientSecret, quiet(), true
+	return o
 }
 
 func TestUsageIsChecked(t *testing.T) {
-	ok := tokenFile(t, "id:secret\n")
+	at := "http://127.0.0.1:1"
 	for want, o := range map[string]Options{
-		"--token-file is needed":  {Server: "http://127.0.0.1:1"},
-		"client_id:client_secret": {Server: "http://127.0.0.1:1", TokenFile: tokenFile(t, "nothing")},
-		"needs --vram-mb":         {Server: "http://127.0.0.1:1", TokenFile: ok, GPU: 1},
-		"is not an address":       {Server: "ftp://x", TokenFile: ok},
-		"task type":               {Server: "http://127.0.0.1:1", TokenFile: ok, TaskTypes: []string{"no.such"}},
-		"needs --embedding-model": {Server: "http://127.0.0.1:1", TokenFile: ok, EmbeddingURL: "http://127.0.0.1:2/v1"},
-		"ca file":                 {Server: "http://127.0.0.1:1", TokenFile: ok, CAFile: "/no/such"},
+		"is not an address":    {Worker: workers.Options{Server: "ftp://x"}},
+		"task type":            {Worker: workers.Options{Server: at, TaskTypes: []string{"no.such"}}},
+		"name of its model":    {Worker: workers.Options{Server: at}, Embedding: run.Endpoint{URL: "http://127.0.0.1:2/v1"}},
+		"ca file":              {Worker: workers.Options{Server: at, CAFile: "/no/such"}},
+		"allowed command":      {Worker: workers.Options{Server: at}, Commands: []string{"no-such-program-here"}},
+		"is no file name":      {Worker: workers.Options{Server: at, Name: "../w"}, Data: t.TempDir()},
+		"must be 2 to 300":     {Worker: workers.Options{Server: at, LeaseSeconds: 1}},
+		"client id and client": {Worker: workers.Options{Server: at, Name: "anonymous"}},
 	} {
-		o.Name = "w"
+		if o.Worker.Name != "anonymous" {
+			o.Worker = credentials(o.Worker)
+		}
 		if err := Run(context.Background(), o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v ended with %v, want %q", o, err, want)
 		}
@@ -80,7 +60,7 @@ func TestTwoOfOneNameAreRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = Run(context.Background(), Options{Server: "http://127.0.0.1:1", TokenFile: tokenFile(t, "a:b"), Name: "w", Data: data})
+	err = Run(context.Background(), Options{Worker: credentials(workers.Options{Server: "http://127.0.0.1:1", Name: "w"}), Data: data})
 	if err == nil || !strings.Contains(err.Error(), "already runs") {
 		t.Errorf("a second one ended with %v", err)
 	}
@@ -120,10 +100,9 @@ func TestWorksOverHTTPSWithACAFile(t *testing.T) {
 	if err := os.WriteFile(ca, pem.EncodeToMemory(block), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	o := Options{
-		Server: front.URL, TokenFile: tokenFile(t, workertest.ClientID+":"+workertest.ClientSecret), CAFile: ca,
-		Name: "w", Slots: 1, LeaseSeconds: 3, Data: t.TempDir(), TaskTypes: []string{"text.summarize"}, Logger: quiet(),
-	}
+	o := Options{Data: t.TempDir(), Worker: credentials(workers.Options{
+		Server: front.URL, CAFile: ca, Name: "w", Slots: 1, LeaseSeconds: 3, TaskTypes: []string{"text.*"},
+	})}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- Run(ctx, o) }()

@@ -1,7 +1,6 @@
 package run
 
 import (
-	"fmt"
 	"net"
 	"net/http"
 	"net/netip"
@@ -38,18 +37,6 @@ func prefixes(texts ...string) []netip.Prefix {
 	return out
 }
 
-func newGuard(allow []string) (*guard, error) {
-	g := &guard{}
-	for _, text := range allow {
-		p, err := netip.ParsePrefix(text)
-		if err != nil {
-			return nil, fmt.Errorf("allowed addresses: %w", err)
-		}
-		g.allow = append(g.allow, p.Masked())
-	}
-	return g, nil
-}
-
 // permits tells whether an address may be connected to.
 func (g *guard) permits(address netip.Addr) bool {
 	if address.Zone() != "" {
@@ -57,7 +44,7 @@ func (g *guard) permits(address netip.Addr) bool {
 	}
 	address = address.Unmap()
 	for _, p := range g.allow {
-		if p.Contains(address) {
+		if p.Masked().Contains(address) {
 			return true
 		}
 	}

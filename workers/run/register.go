@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -12,11 +13,11 @@ import (
 
 // Options is what a worker's operator lets the task types use.
 type Options struct {
-	Data        string   // folder for artefacts; workspaces of payloads lie below it
-	Documents   []string // folders documents may be read from
-	Commands    []string // programs command may run: names or absolute paths
-	EgressAllow []string // CIDR blocks reachable although internal
-	Embedding   Endpoint // where text.embed asks; none = the built-in vectoriser
+	Data        string         // folder for artefacts; workspaces of payloads lie below it
+	Documents   []string       // folders documents may be read from
+	Commands    []string       // programs command may run: names or absolute paths
+	EgressAllow []netip.Prefix // networks reachable although internal
+	Embedding   Endpoint       // where text.embed asks; none = the built-in vectoriser
 }
 
 // station is what the handlers share.
@@ -82,19 +83,17 @@ func Register(w *workers.Worker, o Options, patterns ...string) ([]string, error
 }
 
 func newStation(o Options) (*station, error) {
-	s := &station{options: o}
-	for i, folder := range o.Documents {
+	s := &station{options: o, egress: &guard{allow: o.EgressAllow}}
+	s.options.Documents = nil
+	for _, folder := range o.Documents {
 		absolute, err := filepath.Abs(folder)
 		if err != nil {
 			return nil, err
 		}
-		s.options.Documents[i] = absolute
+		s.options.Documents = append(s.options.Documents, absolute)
 	}
 	var err error
-	if s.commands, err = allowed(o.Commands); err != nil {
-		return nil, err
-	}
-	s.egress, err = newGuard(o.EgressAllow)
+	s.commands, err = allowed(o.Commands)
 	return s, err
 }
 
