@@ -118,6 +118,9 @@ func JSONError(location string, err error) error {
 		if errors.Is(semantic.Err, json.ErrUnknownName) {
 			return models.Invalid(where, "there is no such field")
 		}
+		if errors.Is(semantic.Err, errLater) {
+			return models.Invalid(where, "%v", errLater)
+		}
 		return models.Invalid(where, "%s", mismatch(semantic))
 	case errors.As(err, &syntax):
 		where := location + Location(syntax.JSONPointer)

@@ -60,6 +60,9 @@ type Caller struct {
 
 	RequestID string
 	IP        string
+
+	Email string // of a user
+	Role  string // of a user: operator of the platform, or what the membership says
 }
 
 // Holds says whether the caller holds one of the scopes; platform holds them all.
@@ -90,8 +93,21 @@ func CallerOf(c *fiber.Ctx) *Caller {
 	if caller, ok := c.Locals(callerKey{}).(*Caller); ok {
 		return caller
 	}
-	return &Caller{RequestID: RequestID(c), IP: c.IP()}
+	return &Caller{RequestID: RequestID(c), IP: ClientIP(c)}
 }
 
 // RequestID is the id that every answer carries.
 func RequestID(c *fiber.Ctx) string { return c.GetRespHeader("X-Request-Id") }
+
+type ipKey struct{}
+
+// SetClientIP is for web: who asks, whatever proxies stand between.
+func SetClientIP(c *fiber.Ctx, ip string) { c.Locals(ipKey{}, ip) }
+
+// ClientIP is the address of who asks.
+func ClientIP(c *fiber.Ctx) string {
+	if ip, ok := c.Locals(ipKey{}).(string); ok {
+		return ip
+	}
+	return c.IP()
+}

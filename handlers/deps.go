@@ -24,9 +24,12 @@ type Deps struct {
 	Keys      *Keys
 	Sessions  *Sessions
 	Clock     *Clock
-	Replica   models.ID // this process
-	Version   string
-	Logger    *slog.Logger
+	// TokenFailures counts wrong client secrets, Decisions how fast the brain decides.
+	TokenFailures *Throttle
+	Decisions     *Rate
+	Replica       models.ID // this process
+	Version       string
+	Logger        *slog.Logger
 }
 
 // Settings are what Open needs.
@@ -52,7 +55,7 @@ func Open(ctx context.Context, s Settings) (*Deps, error) {
 		s.Logger = slog.New(slog.DiscardHandler)
 	}
 	d := &Deps{Door: s.Door, DB: s.DB, People: postgres.NewPeople(s.DB, vault), World: postgres.NewWorld(s.DB), Vault: vault,
-		Clock: NewClock(), Version: s.Version, Logger: s.Logger}
+		Clock: NewClock(), TokenFailures: NewThrottle(20, 3*time.Second), Decisions: &Rate{}, Version: s.Version, Logger: s.Logger}
 	d.Directory, d.Keys, d.Signer = NewDirectory(d.World), NewKeys(d.People, d.Now), NewSigner(d.People, d.Now)
 	if d.Sessions, err = NewSessions(d.People, d.Now); err != nil {
 		return nil, err

@@ -43,6 +43,11 @@ type Doc struct {
 	Query   []Param
 	Headers []Param
 	Body    any
+	// BodyType is the body's content type; empty: application/json. BodyOptional says that it may be left out.
+	BodyType     string
+	BodyOptional bool
+	// Once says that the call takes an Idempotency-Key.
+	Once bool
 	// Replies maps a status to the zero value of what it answers with; nil: nothing.
 	Replies map[int]any
 	// ContentType of the replies; empty: application/json.
@@ -57,6 +62,9 @@ type Param struct {
 	Enum   []string
 	About  string
 }
+
+// Schema is a JSON schema written by hand, for a body or reply that no Go type describes.
+type Schema map[string]any
 
 // ListParams are the parameters that every list takes.
 func ListParams(more ...Param) []Param {

@@ -1,0 +1,281 @@
+package api
+
+import (
+	"net/url"
+	"strings"
+
+	"github.com/gofiber/fiber/v2"
+
+	"nightshift/handlers"
+	"nightshift/models"
+	"nightshift/scheduler/engine"
+)
+
+// Lane is a named queue as the API shows it.
+type Lane struct {
+	Name             string        `json:"name"`
+	Environment      string        `json:"environment"`
+	Kind             string        `json:"kind" enum:"realtime,io,compute,batch"`
+	Weight           float64       `json:"weight"`
+	MaxConcurrent    *int32        `json:"max_concurrent"`
+	Elastic          bool          `json:"elastic"`
+	YieldsTo         []string      `json:"yields_to"`
+	MaxHoldSeconds   *int32        `json:"max_hold_seconds"`
+	OpenWindows      []string      `json:"open_windows"`
+	TaskTypes        []string      `json:"task_types" doc:"patterns that route here: exact or ending in *"`
+	HighWater        int32         `json:"high_water" doc:"submits beyond this depth answer 202"`
+	AlertDepth       *int32        `json:"alert_depth"`
+	AlertWaitSeconds *int32        `json:"alert_wait_seconds"`
+	Defaults         *string       `json:"defaults"`
+	Description      *string       `json:"description"`
+	Owner            *string       `json:"owner"`
+	RunbookURL       *string       `json:"runbook_url"`
+	Paused           bool          `json:"paused"`
+	Draining         bool          `json:"draining"`
+	Reason           *string       `json:"reason"`
+	CreatedAt        handlers.Time `json:"created_at"`
+	UpdatedAt        handlers.Time `json:"updated_at"`
+	Version          int64         `json:"version"`
+}
+
+func showLane(environment string) func(models.Lane) Lane {
+	return func(l models.Lane) Lane {
+		return Lane{
+			Name: l.Name, Environment: environment, Kind: l.Kind.String(), Weight: l.Weight, MaxConcurrent: handlers.Null(l.MaxConcurrent),
+			YieldsTo: []string{}, OpenWindows: []string{}, TaskTypes: handlers.List(l.TaskTypes), HighWater: l.HighWater,
+			Description: handlers.Null(l.Description), Owner: handlers.Null(l.Owner), RunbookURL: handlers.Null(l.RunbookURL),
+			Paused: l.Paused, Draining: l.Draining, Reason: handlers.Null(l.Reason), CreatedAt: handlers.Time(l.CreatedAt),
+			UpdatedAt: handlers.Time(l.UpdatedAt), Version: l.Version,
+		}
+	}
+}
+
+type laneFields struct {
+	Kind             handlers.Opt[string]   `json:"kind" enum:"realtime,io,compute,batch"`
+	Weight           handlers.Opt[float64]  `json:"weight"`
+	MaxConcurrent    handlers.Opt[int32]    `json:"max_concurrent" doc:"null: no limit"`
+	TaskTypes        handlers.Opt[[]string] `json:"task_types"`
+	HighWater        handlers.Opt[int32]    `json:"high_water" doc:"null: 1000"`
+	Description      handlers.Opt[string]   `json:"description"`
+	Owner            handlers.Opt[string]   `json:"owner"`
+	RunbookURL       handlers.Opt[string]   `json:"runbook_url"`
+	Elastic          handlers.Later         `json:"elastic"`
+	YieldsTo         handlers.Later         `json:"yields_to"`
+	MaxHoldSeconds   handlers.Later         `json:"max_hold_seconds"`
+	OpenWindows      handlers.Later         `json:"open_windows"`
+	AlertDepth       handlers.Later         `json:"alert_depth"`
+	AlertWaitSeconds handlers.Later         `json:"alert_wait_seconds"`
+	Defaults         handlers.Later         `json:"defaults"`
+}
+
+type newLane struct {
+	Name string `json:"name" required:"true"`
+	laneFields
+}
+
+const defaultHighWater = 1000
+
+// merge writes the given fields over what stands, and checks the whole.
+func (f *laneFields) merge(l *models.Lane) error {
+	var k handlers.Check
+	if f.Kind.Given && !f.Kind.Null {
+		kind, ok := models.ParseKind(f.Kind.Value)
+		k.That(ok, "body.kind", "%q is none of realtime, io, compute, batch", handlers.Shorten(f.Kind.Value, 60))
+		l.Kind = kind
+	}
+	f.Weight.Into(&l.Weight, 1)
+	f.MaxConcurrent.Into(&l.MaxConcurrent, 0)
+	f.TaskTypes.Into(&l.TaskTypes, nil)
+	f.HighWater.Into(&l.HighWater, defaultHighWater)
+	f.Description.Into(&l.Description, "")
+	f.Owner.Into(&l.Owner, "")
+	f.RunbookURL.Into(&l.RunbookURL, "")
+	handlers.Range(&k, "body.weight", l.Weight, 0.001, 10_000)
+	if f.MaxConcurrent.Given && !f.MaxConcurrent.Null {
+		handlers.Range(&k, "body.max_concurrent", l.MaxConcurrent, 1, 1_000_000)
+	}
+	handlers.Range(&k, "body.high_water", l.HighWater, 1, 100_000_000)
+	k.Text("body.description", l.Description, 0, 2000)
+	k.Text("body.owner", l.Owner, 0, 200)
+	k.Text("body.runbook_url", l.RunbookURL, 0, 2000)
+	k.That(l.RunbookURL == "" || isWebURL(l.RunbookURL), "body.runbook_url", "it is no URL of the form https://…")
+	k.That(len(l.TaskTypes) <= 200, "body.task_types", "at most 200 patterns")
+	for i, pattern := range l.TaskTypes {
+		name := strings.TrimSuffix(pattern, "*")
+		k.That(name == "" && pattern == "*" || handlers.IsName(name), "body.task_types["+itoa(i)+"]",
+			"%q is no pattern: a type, or its beginning and *", handlers.Shorten(pattern, 60))
+	}
+	return k.Err()
+}
+
+func isWebURL(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != ""
+}
+
+func createLane(d *handlers.Deps, c *fiber.Ctx) error {
+	var ask newLane
+	if err := handlers.NoQuery(c); err != nil {
+		return err
+	}
+	if err := handlers.Bind(c, &ask); err != nil {
+		return err
+	}
+	caller := handlers.CallerOf(c)
+	row := models.Lane{Env: caller.Env, Name: ask.Name, Kind: models.Batch, Weight: 1, HighWater: defaultHighWater}
+	var k handlers.Check
+	k.Name("body.name", ask.Name)
+	k.That(ask.Kind.Given && !ask.Kind.Null, "body.kind", "it is needed")
+	if err := k.Err(); err != nil {
+		return err
+	}
+	if err := ask.merge(&row); err != nil {
+		return err
+	}
+	made := func(l models.Lane) *handlers.Made {
+		return &handlers.Made{Status: fiber.StatusCreated, Location: "/v1/lanes/" + url.PathEscape(l.Name), Body: showLane(caller.Environment)(l)}
+	}
+	return handlers.Create(d, c, func(once *engine.Once) (*handlers.Made, error) {
+		answer, err := configure(d, c, &engine.Configure{Lane: &row, New: true, Once: once, Action: "lane.create"})
+		if err != nil {
+			return nil, err
+		}
+		if answer.Replay {
+			return &handlers.Made{Replay: true, Again: func() (*handlers.Made, error) {
+				known, err := d.World.Lane(c.UserContext(), caller.Scope(), caller.Env, ask.Name)
+				return made(known), err
+			}}, nil
+		}
+		return made(*answer.Lane), nil
+	})
+}
+
+func listLanes(d *handlers.Deps, c *fiber.Ctx) error {
+	q, rows, err := rowList(d, c)
+	if err != nil {
+		return err
+	}
+	caller := handlers.CallerOf(c)
+	lanes, total, err := d.World.Lanes(c.UserContext(), caller.Scope(), caller.Env, rows)
+	if err != nil {
+		return err
+	}
+	return answerRows(c, q, lanes, total, showLane(caller.Environment), func(l models.Lane) int64 { return int64(l.Number) })
+}
+
+func readLane(d *handlers.Deps, c *fiber.Ctx) (models.Lane, error) {
+	name, err := handlers.PathParam(c, "name")
+	if err != nil {
+		return models.Lane{}, err
+	}
+	caller := handlers.CallerOf(c)
+	return d.World.Lane(c.UserContext(), caller.Scope(), caller.Env, name)
+}
+
+func getLane(d *handlers.Deps, c *fiber.Ctx) error {
+	lane, err := readLane(d, c)
+	if err != nil {
+		return err
+	}
+	handlers.SetETag(c, lane.Version)
+	return handlers.Answer(c, fiber.StatusOK, showLane(handlers.CallerOf(c).Environment)(lane))
+}
+
+func patchLane(d *handlers.Deps, c *fiber.Ctx) error {
+	var ask laneFields
+	if err := handlers.Bind(c, &ask); err != nil {
+		return err
+	}
+	return editLane(d, c, "lane.edit", "", ask.merge)
+}
+
+// laneAction is the handler of pause, resume and drain: a drained lane takes nothing new and works off what it has.
+func laneAction(action string, change func(l *models.Lane, reason string)) func(*handlers.Deps, *fiber.Ctx) error {
+	return func(d *handlers.Deps, c *fiber.Ctx) error {
+		reason, err := readReason(c)
+		if err != nil {
+			return err
+		}
+		return editLane(d, c, action, reason, func(l *models.Lane) error {
+			change(l, reason)
+			return nil
+		})
+	}
+}
+
+func pauseLane(l *models.Lane, reason string) { l.Paused, l.Reason = true, reason }
+
+func resumeLane(l *models.Lane, _ string) { l.Paused, l.Draining, l.Reason = false, false, "" }
+
+func drainLane(l *models.Lane, reason string) { l.Draining, l.Reason = true, reason }
+
+func editLane(d *handlers.Deps, c *fiber.Ctx, action, reason string, change func(*models.Lane) error) error {
+	read := func() (models.Lane, int64, error) {
+		l, err := readLane(d, c)
+		return l, l.Version, err
+	}
+	answer, err := edit(d, c, read, func(l *models.Lane) (*engine.Configure, error) {
+		err := change(l)
+		return &engine.Configure{Lane: l, Action: action, Reason: reason}, err
+	})
+	if err != nil {
+		return err
+	}
+	handlers.SetETag(c, answer.Lane.Version)
+	return handlers.Answer(c, fiber.StatusOK, showLane(handlers.CallerOf(c).Environment)(*answer.Lane))
+}
+
+func deleteLane(d *handlers.Deps, c *fiber.Ctx) error {
+	read := func() (models.Lane, int64, error) {
+		l, err := readLane(d, c)
+		return l, l.Version, err
+	}
+	_, err := edit(d, c, read, func(l *models.Lane) (*engine.Configure, error) {
+		return &engine.Configure{DeleteLane: l, Action: "lane.delete"}, nil
+	})
+	if err != nil {
+		return err
+	}
+	return handlers.NoContent(c)
+}
+
+type laneStats struct {
+	Lane               string   `json:"lane"`
+	Depth              int64    `json:"depth"`
+	OldestAgeSeconds   *float64 `json:"oldest_age_seconds"`
+	Running            int64    `json:"running"`
+	Parked             int64    `json:"parked"`
+	InPerSecond        float64  `json:"in_per_second"`
+	OutPerSecond       float64  `json:"out_per_second"`
+	TimeToEmptySeconds *float64 `json:"time_to_empty_seconds" doc:"null while nothing leaves"`
+}
+
+func getLaneStats(d *handlers.Deps, c *fiber.Ctx) error {
+	lane, err := readLane(d, c)
+	if err != nil {
+		return err
+	}
+	caller := handlers.CallerOf(c)
+	cmd := d.Command(caller)
+	cmd.Look = &engine.Look{Lanes: caller.Env}
+	answer, err := d.Door.Do(c.UserContext(), cmd)
+	if err != nil {
+		return err
+	}
+	out := laneStats{Lane: lane.Name}
+	for _, s := range answer.Looked.Lanes {
+		if s.Lane != lane.Number {
+			continue
+		}
+		out.Depth, out.Running, out.Parked, out.InPerSecond, out.OutPerSecond = s.Depth, s.Running, s.Parked, s.InPerSecond, s.OutPerSecond
+		if s.OldestReady > 0 {
+			age := max(0, answer.Looked.Now.Sub(models.Instant(s.OldestReady)).Seconds())
+			out.OldestAgeSeconds = &age
+		}
+		if s.OutPerSecond > 0 || s.Depth == 0 {
+			left := float64(s.Depth) / max(s.OutPerSecond, 1e-9)
+			out.TimeToEmptySeconds = &left
+		}
+	}
+	return handlers.Answer(c, fiber.StatusOK, out)
+}

@@ -1,0 +1,46 @@
+package handlers
+
+// The limits that every caller is told of and held to.
+const (
+	RequestsPerMinute = 1_200_000 // a tenant, at one replica
+	PayloadLimit      = 256 << 10
+	ResultLimit       = 1 << 20
+	CheckpointLimit   = 64 << 10
+	LabelsMost        = 32
+	DependsOnMost     = 1_000
+	BatchMost         = 10_000
+	WorkflowMost      = 100_000
+	KeyMost           = 255
+)
+
+// Limits is what GET /v1/limits answers.
+type Limits struct {
+	PayloadBytes         int `json:"payload_bytes"`
+	ResultBytes          int `json:"result_bytes"`
+	CheckpointBytes      int `json:"checkpoint_bytes"`
+	BodyBytes            int `json:"body_bytes"`
+	BulkBodyBytes        int `json:"bulk_body_bytes"`
+	LabelsPerTask        int `json:"labels_per_task"`
+	DependsOnPerTask     int `json:"depends_on_per_task"`
+	TasksPerBatch        int `json:"tasks_per_batch"`
+	TasksPerWorkflow     int `json:"tasks_per_workflow"`
+	KeyBytes             int `json:"key_bytes"`
+	ListLimit            int `json:"list_limit"`
+	RequestsPerMinute    int `json:"requests_per_minute"`
+	ClaimMaxTasks        int `json:"claim_max_tasks"`
+	ClaimWaitSeconds     int `json:"claim_wait_seconds"`
+	LeaseSecondsLeast    int `json:"lease_seconds_least"`
+	LeaseSecondsMost     int `json:"lease_seconds_most"`
+	ClassesPerEnv        int `json:"classes_per_environment"`
+	IdempotencyKeptHours int `json:"idempotency_kept_hours"`
+}
+
+// AllLimits are the figures.
+func AllLimits() Limits {
+	return Limits{
+		PayloadBytes: PayloadLimit, ResultBytes: ResultLimit, CheckpointBytes: CheckpointLimit, BodyBytes: BodyLimit, BulkBodyBytes: BulkLimit,
+		LabelsPerTask: LabelsMost, DependsOnPerTask: DependsOnMost, TasksPerBatch: BatchMost, TasksPerWorkflow: WorkflowMost,
+		KeyBytes: KeyMost, ListLimit: PageMost, RequestsPerMinute: RequestsPerMinute, ClaimMaxTasks: 500, ClaimWaitSeconds: 30,
+		LeaseSecondsLeast: 2, LeaseSecondsMost: 300, ClassesPerEnv: 200, IdempotencyKeptHours: 24,
+	}
+}
