@@ -7,6 +7,8 @@ import (
 	"net/http/httptest"
 	"testing"
 	"testing/synctest"
+
+	"nightshift/scheduler/loop"
 )
 
 func TestFollowHearsEachCommit(t *testing.T) {
@@ -36,11 +38,11 @@ func TestFollowRestsWhileNobodyElseDecides(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		asked := 0
-		d := New(Options{Token: token, Role: func() (bool, string) {
+		d := New(Options{Token: token, Role: func() loop.Role {
 			if asked++; asked == 5 {
 				stop()
 			}
-			return true, ""
+			return here()
 		}})
 		for range d.Follow(ctx) {
 			t.Error("something was heard")

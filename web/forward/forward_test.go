@@ -15,6 +15,7 @@ import (
 
 	"nightshift/models"
 	"nightshift/scheduler/engine"
+	"nightshift/scheduler/loop"
 )
 
 // brain is a Door that remembers what it was asked and does each id once.
@@ -78,9 +79,11 @@ func replica(t *testing.T, door engine.Door, gate func(w http.ResponseWriter, ne
 
 func token(context.Context) (string, error) { return "for the brain", nil }
 
-func at(address string) func() (bool, string) {
-	return func() (bool, string) { return false, address }
+func at(address string) func() loop.Role {
+	return func() loop.Role { return loop.Role{Address: address} }
 }
+
+func here() loop.Role { return loop.Role{Brain: true} }
 
 func submit() *engine.Command {
 	return &engine.Command{ID: newID(), Tenant: 3, Submit: &engine.Submit{Env: 1, Tasks: []engine.NewTask{{
@@ -175,7 +178,7 @@ func TestAChangeOfBrainIsFollowed(t *testing.T) {
 		return nil, unavailable("this replica does not decide")
 	}}
 	address = replica(t, old, nil).URL
-	d := New(Options{Token: token, Role: func() (bool, string) { mu.Lock(); defer mu.Unlock(); return false, address }})
+	d := New(Options{Token: token, Role: func() loop.Role { mu.Lock(); defer mu.Unlock(); return loop.Role{Address: address} }})
 	cmd := &engine.Command{ID: newID(), Claim: &engine.Claim{Worker: newID(), Most: 1, WaitMS: 5000}}
 	if _, err := d.Do(t.Context(), cmd); err != nil {
 		t.Fatal(err)
@@ -190,10 +193,10 @@ func TestAChangeOfBrainIsFollowed(t *testing.T) {
 }
 
 func TestTheLocalLoopIsAskedWhenItDecides(t *testing.T) {
-	here := &brain{}
-	d := New(Options{Local: here, Role: func() (bool, string) { return true, "" }})
-	if _, err := d.Do(t.Context(), submit()); err != nil || len(here.commands()) != 1 {
-		t.Errorf("%v after %d", err, len(here.commands()))
+	local := &brain{}
+	d := New(Options{Local: local, Role: here})
+	if _, err := d.Do(t.Context(), submit()); err != nil || len(local.commands()) != 1 {
+		t.Errorf("%v after %d", err, len(local.commands()))
 	}
 }
 
@@ -235,7 +238,7 @@ func TestLeasesForACallerThatHasLeftGoBack(t *testing.T) {
 	lease := engine.Lease{Row: models.Task{Token: newID()}}
 	back := make(chan []models.ID, 1)
 	ctx, leave := context.WithCancel(t.Context())
-	here := &brain{answer: func(_ context.Context, cmd *engine.Command) (*engine.Answer, error) {
+	local := &brain{answer: func(_ context.Context, cmd *engine.Command) (*engine.Answer, error) {
 		if cmd.Return != nil {
 			back <- cmd.Return.Tokens
 			return &engine.Answer{}, nil
@@ -243,7 +246,7 @@ func TestLeasesForACallerThatHasLeftGoBack(t *testing.T) {
 		leave()
 		return &engine.Answer{Claimed: &engine.Claimed{Leases: []engine.Lease{lease}}}, nil
 	}}
-	d := New(Options{Local: here, Role: func() (bool, string) { return true, "" }})
+	d := New(Options{Local: local, Role: here})
 	answer, err := d.Do(ctx, &engine.Command{ID: newID(), Claim: &engine.Claim{Most: 1}})
 	if err == nil {
 		t.Errorf("got %+v", answer)
