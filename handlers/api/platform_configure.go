@@ -15,7 +15,7 @@ type reasonRequest struct {
 	Reason string `json:"reason" maxLength:"500" doc:"kept in the audit"`
 }
 
-func readReason(c *fiber.Ctx) (string, error) {
+func givenReason(c *fiber.Ctx) (string, error) {
 	var ask reasonRequest
 	if err := handlers.BindOptional(c, &ask); err != nil {
 		return "", err

@@ -123,7 +123,7 @@ func patchEnvironment(d *handlers.Deps, c *fiber.Ctx) error {
 // setPaused is the handler of pause and resume of an environment.
 func setPaused(paused bool, action string) func(*handlers.Deps, *fiber.Ctx) error {
 	return func(d *handlers.Deps, c *fiber.Ctx) error {
-		reason, err := readReason(c)
+		reason, err := givenReason(c)
 		if err != nil {
 			return err
 		}

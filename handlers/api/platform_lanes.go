@@ -192,7 +192,7 @@ func patchLane(d *handlers.Deps, c *fiber.Ctx) error {
 // laneAction is the handler of pause, resume and drain: a drained lane takes nothing new and works off what it has.
 func laneAction(action string, change func(l *models.Lane, reason string)) func(*handlers.Deps, *fiber.Ctx) error {
 	return func(d *handlers.Deps, c *fiber.Ctx) error {
-		reason, err := readReason(c)
+		reason, err := givenReason(c)
 		if err != nil {
 			return err
 		}

@@ -158,7 +158,7 @@ func patchTenant(d *handlers.Deps, c *fiber.Ctx) error {
 // setSuspended is the handler of suspend and resume.
 func setSuspended(suspended bool, action string) func(*handlers.Deps, *fiber.Ctx) error {
 	return func(d *handlers.Deps, c *fiber.Ctx) error {
-		reason, err := readReason(c)
+		reason, err := givenReason(c)
 		if err != nil {
 			return err
 		}

@@ -17,6 +17,7 @@ func (d *draft) runAt(v body.Value) {
 func (d *draft) delay(v body.Value) {
 	d.given.delay = true
 	d.task.DelaySeconds = seconds(v, 0)
+	d.input.DelaySeconds = d.task.DelaySeconds
 }
 
 func (d *draft) key(v body.Value) {
@@ -286,7 +287,7 @@ func (d *draft) dependency(v body.Value) (id models.ID, on models.On, ok bool) {
 		v.Wrong("must name a task")
 		return id, 0, false
 	case isTask:
-		id, ok = d.outside(at, name)
+		id, ok = d.submitted(at, name)
 		return id, on, ok
 	case name == "":
 		return id, on, false // said already
@@ -299,20 +300,22 @@ func (d *draft) named(v body.Value, name string, on models.On) (models.ID, model
 		return models.ID{}, on, false
 	}
 	if d.r.graph == nil {
-		id, ok := d.outside(v, name)
+		id, ok := d.submitted(v, name)
 		return id, on, ok
 	}
 	if id, err := models.ParseID(models.TaskPrefix, name); err == nil {
+		d.outside = true
 		return id, on, true
 	}
 	return d.r.idOf(d.r.graph.Mention(d.node, name)), on, true
 }
 
-// outside is a task that was submitted before this body.
-func (d *draft) outside(v body.Value, name string) (models.ID, bool) {
+// submitted is a task that was submitted before this body.
+func (d *draft) submitted(v body.Value, name string) (models.ID, bool) {
 	id, err := models.ParseID(models.TaskPrefix, name)
 	if err != nil && name != "" {
 		v.Wrong("there is no task %q here", name)
 	}
+	d.outside = true
 	return id, err == nil
 }

@@ -28,6 +28,7 @@ const (
 // Input is what is kept of a submitted task beside its row, its class and its edges: nothing that they say already.
 type Input struct {
 	RunAt            models.Instant      `json:"run_at,omitempty"`
+	DelaySeconds     int32               `json:"delay_seconds,omitempty"`
 	ExpiresInSeconds int32               `json:"expires_in_seconds,omitempty"`
 	EstimatedCostUSD *float64            `json:"estimated_cost_usd,omitempty"`
 	RetryPolicy      *models.RetryPolicy `json:"retry_policy,omitempty"`
@@ -58,16 +59,17 @@ type draft struct {
 	input Input
 	node  dag.Node
 
-	given struct{ typ, key, delay, runAt, hard, sugarHard, concurrency, sugarKey, sugarLimit bool }
-	deps  []body.Value
+	given   struct{ typ, key, lane, priority, delay, runAt, hard, sugarHard, concurrency, sugarKey, sugarLimit bool }
+	outside bool // it waits for a task that was submitted before this body
+	deps    []body.Value
 }
 
 // members says how each member of a task is read. What is named in notBuilt is refused unless it asks for nothing.
 var members = map[string]func(*draft, body.Value){
 	"type":                  func(d *draft, v body.Value) { d.given.typ = true; d.task.Class.Type = v.Name() },
 	"payload":               func(d *draft, v body.Value) { d.task.Payload = v.Raw(MaxPayloadBytes) },
-	"lane":                  func(d *draft, v body.Value) { d.task.Lane = v.Name() },
-	"priority":              func(d *draft, v body.Value) { d.task.Priority = int16(v.Int(0, 100)) },
+	"lane":                  func(d *draft, v body.Value) { d.given.lane = true; d.task.Lane = v.Name() },
+	"priority":              func(d *draft, v body.Value) { d.given.priority = true; d.task.Priority = int16(v.Int(0, 100)) },
 	"run_at":                (*draft).runAt,
 	"delay_seconds":         (*draft).delay,
 	"expires_in_seconds":    func(d *draft, v body.Value) { d.input.ExpiresInSeconds = seconds(v, aMoment) },
@@ -96,14 +98,16 @@ var notBuilt = map[string]string{
 }
 
 // task reads one task. What is wrong with it stands in the reader's problems; it is then of no use.
-func (r *taskReader) task(v body.Value) engine.NewTask {
+func (r *taskReader) task(v body.Value) engine.NewTask { return r.draft(v).task }
+
+func (r *taskReader) draft(v body.Value) *draft {
 	d := &draft{r: r, v: v, node: -1}
 	d.task.Priority, d.task.Lane = r.priority, r.lane
 	d.task.MaxAttempts = models.DefaultRetryPolicy().MaxAttempts
 	d.task.Trace = r.trace
 	v.Members(d.member)
 	d.finish()
-	return d.task
+	return d
 }
 
 func (d *draft) member(name string, v body.Value) {
@@ -204,7 +208,7 @@ func (r *taskReader) idOf(n dag.Node) models.ID {
 var nothingKept = json.RawMessage("{}")
 
 func (in *Input) text() json.RawMessage {
-	if in.RunAt == 0 && in.ExpiresInSeconds == 0 && in.EstimatedCostUSD == nil && in.RetryPolicy == nil && len(in.Labels) == 0 && in.Description == "" {
+	if in.RunAt == 0 && in.DelaySeconds == 0 && in.ExpiresInSeconds == 0 && in.EstimatedCostUSD == nil && in.RetryPolicy == nil && len(in.Labels) == 0 && in.Description == "" {
 		return nothingKept
 	}
 	text, err := json.Marshal(in)

@@ -164,7 +164,7 @@ func TestTaskInputAccepts(t *testing.T) {
 				Selector: map[string]string{"region": "eu"}}, Priority: 50, MaxAttempts: 3}, Input{}},
 		{`{"type":"a","timeout":{"soft_seconds":60,"hard_seconds":120},"estimated_seconds":2.5,"estimated_cost_usd":0.5,"delay_seconds":600}`,
 			engine.NewTask{Class: models.Class{Type: "a"}, Priority: 50, MaxAttempts: 3, SoftSeconds: 60, HardSeconds: 120, EstimateMS: 2500, DelaySeconds: 600},
-			Input{EstimatedCostUSD: &cost}},
+			Input{EstimatedCostUSD: &cost, DelaySeconds: 600}},
 		{`{"type":"a","timeout_seconds":9,"concurrency_key":"account:42","idempotency_key":"invoice-7","on_attempts_exhausted":"fail"}`,
 			engine.NewTask{Class: models.Class{Type: "a"}, Priority: 50, MaxAttempts: 3, HardSeconds: 9, LimitKey: "account:42", KeyLimit: 1,
 				IdemKey: "invoice-7", FailWhenSpent: true}, Input{}},

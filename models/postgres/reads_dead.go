@@ -88,6 +88,20 @@ func (r *Reads) CountDead(ctx context.Context, scope Scope, env int32, fingerpri
 	return n, err
 }
 
+// DeadAmong picks the dead letters among tasks.
+func (r *Reads) DeadAmong(ctx context.Context, scope Scope, env int32, tasks []models.ID) (dead []models.ID, err error) {
+	err = r.scoped(ctx, scope, func(tx pgx.Tx) error {
+		rows, err := tx.Query(ctx, `SELECT id FROM tasks WHERE env = $1 AND id = ANY ($2) AND state = 7 ORDER BY id`, env, idArgs(tasks))
+		if err != nil {
+			return err
+		}
+		var id models.ID
+		_, err = pgx.ForEachRow(rows, []any{idTo(&id)}, func() error { dead = append(dead, id); return nil })
+		return err
+	})
+	return dead, err
+}
+
 // Digest tells what a payload was without showing it.
 type Digest struct {
 	SHA256 string

@@ -71,6 +71,9 @@ func (g *Graph) Mention(task Node, key string) Node {
 	return n
 }
 
+// Faulty says that something is wrong already, before all has been read.
+func (g *Graph) Faulty() bool { return len(g.faults) > 0 }
+
 // Len is how many keys have been seen.
 func (g *Graph) Len() int { return len(g.keys) }
 

@@ -1,0 +1,118 @@
+package api
+
+import (
+	"encoding/json"
+
+	"nightshift/handlers"
+	"nightshift/models"
+)
+
+// TaskInput describes what is submitted; it is read member by member, not through this type.
+type TaskInput struct {
+	Type             string             `json:"type" required:"true" doc:"a name, like llm.generate"`
+	Payload          json.RawMessage    `json:"payload" doc:"any JSON up to 256 kB"`
+	Lane             string             `json:"lane" doc:"left out: routed by type"`
+	Priority         int                `json:"priority" minimum:"0" maximum:"100" doc:"50 when left out; a point is worth 60 s of waiting"`
+	RunAt            handlers.Time      `json:"run_at" doc:"not before then"`
+	DelaySeconds     float64            `json:"delay_seconds" minimum:"0" doc:"counts from acceptance, or from the end of the dependencies"`
+	ExpiresInSeconds float64            `json:"expires_in_seconds" doc:"it must have started by then, from run_at or creation"`
+	Resources        ResourcesInput     `json:"resources"`
+	Model            string             `json:"model" doc:"a model's name"`
+	EstimatedCostUSD float64            `json:"estimated_cost_usd" minimum:"0"`
+	EstimatedSeconds float64            `json:"estimated_seconds" minimum:"0"`
+	Timeout          TimeoutInput       `json:"timeout" doc:"the kind's default when left out"`
+	TimeoutSeconds   float64            `json:"timeout_seconds" doc:"short for timeout.hard_seconds"`
+	RetryPolicy      models.RetryPolicy `json:"retry_policy"`
+	Concurrency      []ConcurrencyInput `json:"concurrency" doc:"at most one entry"`
+	ConcurrencyKey   string             `json:"concurrency_key" doc:"short for one entry of concurrency"`
+	ConcurrencyLimit int                `json:"concurrency_limit" minimum:"1"`
+	IdempotencyKey   string             `json:"idempotency_key" doc:"while a task of this key is live, dead or succeeded it is answered instead"`
+	WorkerSelector   map[string]string  `json:"worker_selector" doc:"labels the worker must have"`
+	Labels           map[string]string  `json:"labels" doc:"at most 32"`
+	DependsOn        []DependencyInput  `json:"depends_on" doc:"ids or objects; at most 1,000"`
+	OnExhausted      string             `json:"on_attempts_exhausted" enum:"dead_letter,fail"`
+	Description      string             `json:"description"`
+}
+
+// ResourcesInput is what a task asks of its worker.
+type ResourcesInput struct {
+	CPU      float64 `json:"cpu" minimum:"0"`
+	MemoryMB int64   `json:"memory_mb" minimum:"0"`
+	DiskMB   int64   `json:"disk_mb" minimum:"0"`
+	GPU      int     `json:"gpu" minimum:"0" doc:"cards"`
+	VRAMMB   int64   `json:"vram_mb" minimum:"0" doc:"that each of its cards must have"`
+}
+
+// TimeoutInput is a task's timeouts.
+type TimeoutInput struct {
+	Soft float64 `json:"soft_seconds"`
+	Hard float64 `json:"hard_seconds"`
+}
+
+// ConcurrencyInput is a key and how many may hold it.
+type ConcurrencyInput struct {
+	Key   string `json:"key" required:"true"`
+	Limit int    `json:"limit" minimum:"1" doc:"1 when left out"`
+}
+
+// DependencyInput is one thing to wait for.
+type DependencyInput struct {
+	Task string `json:"task" required:"true"`
+	On   string `json:"on" enum:"succeeded,failed,finished"`
+}
+
+// BatchInput is the body of a batch.
+type BatchInput struct {
+	Tasks []TaskInput `json:"tasks" required:"true"`
+}
+
+// RetryInput is the body of a retry.
+type RetryInput struct {
+	Payload json.RawMessage `json:"payload" doc:"of the new task; not for a dead letter"`
+	Reason  string          `json:"reason"`
+}
+
+// IdempotencyHeader is taken by every creating POST.
+var IdempotencyHeader = handlers.Param{Name: "Idempotency-Key", Type: "string", About: "a resend with this key gets the first answer"}
+
+var filterParams = []handlers.Param{
+	{Name: "state", Type: "string", Repeat: true, Enum: stateWords()},
+	{Name: "type", Type: "string", Repeat: true},
+	{Name: "lane", Type: "string", Repeat: true},
+	{Name: "kind", Type: "string", Repeat: true, Enum: []string{"realtime", "io", "compute", "batch"}},
+	{Name: "workflow_id", Type: "string", Repeat: true},
+	{Name: "worker_id", Type: "string", Repeat: true},
+	{Name: "label.{key}", Type: "string", Repeat: true, About: "a label's value"},
+	{Name: "created_after", Type: "string"},
+	{Name: "created_before", Type: "string"},
+	{Name: "include", Type: "string", Repeat: true, Enum: []string{"payload", "result", "progress", "checkpoint"}},
+}
+
+func stateWords() (words []string) {
+	for _, s := range models.States() {
+		words = append(words, s.String())
+	}
+	return words
+}
+
+var (
+	docSubmit = handlers.Doc{Tag: "tasks", Summary: "Submit a task", Body: TaskInput{},
+		Query:   []handlers.Param{{Name: "dry_run", Type: "boolean", About: "true: nothing is written, the answer says what would happen"}},
+		Headers: []handlers.Param{IdempotencyHeader, {Name: "traceparent", Type: "string", About: "handed to the worker"}},
+		Detail:  "201 with the task; 202 when its lane is past its high-water mark; 200 with the holder of its idempotency_key, or for a dry run.",
+		Replies: map[int]any{201: TaskView{}, 202: TaskView{}, 200: TaskView{}}}
+	docBatch = handlers.Doc{Tag: "tasks", Summary: "Submit up to 10,000 tasks, all or nothing", Body: BatchInput{},
+		Headers: []handlers.Param{IdempotencyHeader}, Replies: map[int]any{201: BatchAnswer{}}}
+	docTasks = handlers.Doc{Tag: "tasks", Summary: "List tasks", Query: handlers.ListParams(filterParams...),
+		Replies: map[int]any{200: handlers.Page[TaskView]{}}}
+	docTask     = handlers.Doc{Tag: "tasks", Summary: "Read a task", Replies: map[int]any{200: TaskView{}}}
+	docAttempts = handlers.Doc{Tag: "tasks", Summary: "List a task's attempts, oldest first", Replies: map[int]any{200: AttemptsAnswer{}}}
+	docWait     = handlers.Doc{Tag: "tasks", Summary: "Wait until a task is final or a dead letter",
+		Query:   []handlers.Param{{Name: "timeout_seconds", Type: "number", About: "30 when left out, at most 60"}},
+		Replies: map[int]any{200: TaskView{}, 202: TaskView{}}}
+	docExplain = handlers.Doc{Tag: "tasks", Summary: "Say why a task does not run", Replies: map[int]any{200: ExplainView{}}}
+	docCancel  = handlers.Doc{Tag: "tasks", Summary: "Cancel a task", Body: reason{}, Replies: map[int]any{200: TaskView{}, 202: TaskView{}}}
+	docRetry   = handlers.Doc{Tag: "tasks", Summary: "Give a dead letter another life, or make a new task like one that ended", Body: RetryInput{},
+		Headers: []handlers.Param{IdempotencyHeader}, Replies: map[int]any{200: TaskView{}, 201: TaskView{}}}
+	docDiscard = handlers.Doc{Tag: "tasks", Summary: "Give a dead letter up", Body: reason{}, Replies: map[int]any{200: TaskView{}}}
+)

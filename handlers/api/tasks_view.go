@@ -1,0 +1,298 @@
+package api
+
+import (
+	"encoding/json"
+	"math"
+
+	"nightshift/handlers"
+	"nightshift/models"
+	"nightshift/models/postgres"
+	"nightshift/scheduler/engine"
+)
+
+// TaskView is a task as callers see it: its input, then what became of it.
+type TaskView struct {
+	ID               string             `json:"id"`
+	Type             string             `json:"type"`
+	Payload          json.RawMessage    `json:"payload,omitempty" doc:"left out of lists unless ?include=payload"`
+	Lane             string             `json:"lane"`
+	Priority         int16              `json:"priority"`
+	RunAt            handlers.Time      `json:"run_at"`
+	DelaySeconds     *int32             `json:"delay_seconds" doc:"null: a delay is answered as run_at"`
+	Deadline         *string            `json:"deadline"`
+	ExpiresInSeconds *int32             `json:"expires_in_seconds"`
+	ExpiresAt        handlers.Time      `json:"expires_at"`
+	Resources        ResourcesView      `json:"resources"`
+	Model            ModelView          `json:"model"`
+	EstimatedCostUSD *float64           `json:"estimated_cost_usd"`
+	EstimatedSeconds *float64           `json:"estimated_seconds"`
+	Timeout          TimeoutView        `json:"timeout"`
+	RetryPolicy      models.RetryPolicy `json:"retry_policy"`
+	Permissions      []string           `json:"permissions"`
+	Secrets          map[string]string  `json:"secrets"`
+	Concurrency      []ConcurrencyView  `json:"concurrency"`
+	Ordered          bool               `json:"ordered"`
+	RateKeys         []string           `json:"rate_keys"`
+	IdempotencyKey   *string            `json:"idempotency_key"`
+	Dedupe           *struct{}          `json:"dedupe"`
+	WorkerSelector   map[string]string  `json:"worker_selector"`
+	Labels           map[string]string  `json:"labels"`
+	Watermark        *string            `json:"watermark"`
+	Budget           *struct{}          `json:"budget"`
+	DependsOn        []EdgeView         `json:"depends_on"`
+	RunIf            *string            `json:"run_if"`
+	NeedsApproval    bool               `json:"needs_approval"`
+	OnExhausted      string             `json:"on_attempts_exhausted"`
+	Description      *string            `json:"description"`
+	Key              *string            `json:"key" doc:"its key in its workflow"`
+	State            string             `json:"state"`
+	Attempt          int32              `json:"attempt" doc:"starts so far"`
+	AttemptsUsed     int32              `json:"attempts_used" doc:"what max_attempts limits"`
+	MaxAttempts      int32              `json:"max_attempts"`
+	Environment      string             `json:"environment"`
+	Kind             string             `json:"kind"`
+	WorkflowID       handlers.TypedID   `json:"workflow_id"`
+	ParentTaskID     handlers.TypedID   `json:"parent_task_id"`
+	ScheduleID       *string            `json:"schedule_id"`
+	RunID            *string            `json:"run_id"`
+	RedriveOf        handlers.TypedID   `json:"redrive_of"`
+	TraceID          *string            `json:"trace_id"`
+	Remaining        int32              `json:"remaining_dependencies"`
+	BlockedBy        []engine.Block     `json:"blocked_by"`
+	CreatedAt        handlers.Time      `json:"created_at"`
+	ReadyAt          handlers.Time      `json:"ready_at"`
+	StartedAt        handlers.Time      `json:"started_at"`
+	FinishedAt       handlers.Time      `json:"finished_at"`
+	NextAttemptAt    handlers.Time      `json:"next_attempt_at"`
+	HeldUntil        handlers.Time      `json:"held_until"`
+	UpdatedAt        handlers.Time      `json:"updated_at"`
+	WorkerID         handlers.TypedID   `json:"worker_id"`
+	LeaseExpiresAt   handlers.Time      `json:"lease_expires_at"`
+	Progress         json.RawMessage    `json:"progress,omitempty" doc:"left out of lists unless ?include=progress"`
+	Checkpoint       json.RawMessage    `json:"checkpoint,omitempty" doc:"left out of lists unless ?include=checkpoint"`
+	Result           json.RawMessage    `json:"result,omitempty" doc:"left out of lists unless ?include=result"`
+	Error            *ErrorView         `json:"error"`
+	Cost             CostView           `json:"cost"`
+	Deduplicated     bool               `json:"deduplicated,omitempty" doc:"an idempotency_key was held: this is its holder"`
+	EstimatedStartAt *handlers.Time     `json:"estimated_start_at,omitempty" doc:"with 202 alone"`
+}
+
+// ResourcesView is what a task asks of its worker.
+type ResourcesView struct {
+	CPU      float64 `json:"cpu"`
+	MemoryMB int64   `json:"memory_mb"`
+	DiskMB   int64   `json:"disk_mb"`
+	GPU      int32   `json:"gpu"`
+	VRAMMB   int64   `json:"vram_mb"`
+	Tokens   *int64  `json:"tokens"`
+}
+
+// ModelView says which model was asked for and which was chosen.
+type ModelView struct {
+	Requested *string `json:"requested"`
+	Chosen    *string `json:"chosen"`
+	Reason    *string `json:"reason"`
+}
+
+// TimeoutView is a task's timeouts in force.
+type TimeoutView struct {
+	Soft  *int32 `json:"soft_seconds"`
+	Hard  *int32 `json:"hard_seconds"`
+	Total *int32 `json:"total_seconds"`
+}
+
+// ConcurrencyView is a key and how many may hold it.
+type ConcurrencyView struct {
+	Key   string `json:"key"`
+	Limit int32  `json:"limit"`
+}
+
+// EdgeView is one thing a task waits for.
+type EdgeView struct {
+	Task string `json:"task"`
+	On   string `json:"on"`
+}
+
+// ErrorView is the last failure.
+type ErrorView struct {
+	Class   string `json:"class"`
+	Message string `json:"message"`
+}
+
+// CostView is what a task was thought to cost and what its attempts used.
+type CostView struct {
+	EstimatedUSD *float64 `json:"estimated_usd"`
+	ActualUSD    *float64 `json:"actual_usd"`
+	TokensIn     int64    `json:"tokens_in"`
+	TokensOut    int64    `json:"tokens_out"`
+}
+
+// viewTask shows a row; live is what the brain knows of it, or nil.
+func viewTask(row *postgres.TaskRow, environment string, in postgres.Include, live *engine.LiveTask) *TaskView {
+	input := ParseInput(row.Input)
+	v := &TaskView{
+		ID: row.ID.Text(models.TaskPrefix), Type: row.Needs.Type, Lane: row.LaneName, Priority: row.Priority, RunAt: runAt(row, &input),
+		ExpiresInSeconds: handlers.Null(input.ExpiresInSeconds), ExpiresAt: handlers.Time(row.ExpiresAt),
+		Resources: viewResources(&row.Needs), Model: viewModel(row), EstimatedCostUSD: input.EstimatedCostUSD,
+		Timeout:     TimeoutView{Soft: handlers.Null(row.SoftSeconds), Hard: handlers.Null(row.HardSeconds)},
+		RetryPolicy: models.DefaultRetryPolicy(), Permissions: handlers.List(row.Needs.Permissions), Secrets: map[string]string{},
+		Concurrency: []ConcurrencyView{}, RateKeys: []string{}, IdempotencyKey: handlers.Null(row.IdemKey),
+		WorkerSelector: mapOf(row.Needs.Selector), Labels: mapOf(input.Labels), DependsOn: []EdgeView{}, OnExhausted: "dead_letter",
+		Description: handlers.Null(input.Description), Key: handlers.Null(row.Key),
+	}
+	if input.RetryPolicy != nil {
+		v.RetryPolicy = *input.RetryPolicy
+	}
+	if row.EstimateMS > 0 {
+		seconds := float64(row.EstimateMS) / 1000
+		v.EstimatedSeconds = &seconds
+	}
+	if row.LimitKey != "" {
+		v.Concurrency = append(v.Concurrency, ConcurrencyView{row.LimitKey, row.KeyLimit})
+	}
+	if row.Has(models.FailWhenSpent) {
+		v.OnExhausted = "fail"
+	}
+	for _, e := range row.DependsOn {
+		v.DependsOn = append(v.DependsOn, EdgeView{e.From.Text(models.TaskPrefix), e.On.String()})
+	}
+	v.outcome(row, &input, environment, live)
+	v.include(row, in, live)
+	return v
+}
+
+// outcome fills in what became of the task.
+func (v *TaskView) outcome(row *postgres.TaskRow, input *Input, environment string, live *engine.LiveTask) {
+	v.State, v.Attempt, v.AttemptsUsed, v.MaxAttempts = row.State.String(), row.Attempt, row.AttemptsUsed, row.MaxAttempts
+	v.Environment, v.Kind = environment, row.Kind.String()
+	v.WorkflowID = handlers.TypedID{Prefix: models.WorkflowPrefix, ID: row.Workflow}
+	v.ParentTaskID = handlers.TypedID{Prefix: models.TaskPrefix, ID: row.Parent}
+	v.RedriveOf = handlers.TypedID{Prefix: models.TaskPrefix, ID: row.RedriveOf}
+	v.TraceID = handlers.Null(traceID(row.Trace))
+	v.Remaining, v.BlockedBy = row.Remaining, blockedBy(&row.Task)
+	v.CreatedAt, v.ReadyAt, v.StartedAt = handlers.Time(row.CreatedAt), handlers.Time(row.ReadyAt), handlers.Time(row.StartedAt)
+	v.FinishedAt, v.UpdatedAt = handlers.Time(row.FinishedAt), handlers.Time(row.UpdatedAt)
+	if row.State == models.RetryWait {
+		v.NextAttemptAt = handlers.Time(row.WakeAt)
+	}
+	v.WorkerID = handlers.TypedID{Prefix: models.WorkerPrefix, ID: row.Worker}
+	if row.State.Live() {
+		v.LeaseExpiresAt = handlers.Time(row.LeaseUntil)
+		if live != nil && live.LeaseUntil > 0 {
+			v.LeaseExpiresAt = handlers.Time(live.LeaseUntil)
+		}
+	}
+	if row.State != models.Succeeded {
+		switch {
+		case row.Error != nil:
+			v.Error = &ErrorView{row.Error.Class, row.Error.Message}
+		case row.ErrorClass != "":
+			v.Error = &ErrorView{Class: row.ErrorClass}
+		}
+	}
+	v.Cost = viewCost(row.Usages, input.EstimatedCostUSD)
+}
+
+var null = json.RawMessage("null")
+
+func (v *TaskView) include(row *postgres.TaskRow, in postgres.Include, live *engine.LiveTask) {
+	pick := func(on bool, value json.RawMessage) json.RawMessage {
+		switch {
+		case !on:
+			return nil
+		case len(value) == 0:
+			return null
+		}
+		return value
+	}
+	progress := row.Progress
+	if live != nil && len(live.Progress) > 0 {
+		progress = live.Progress
+	}
+	result := row.Result
+	if row.State != models.Succeeded {
+		result = nil
+	}
+	v.Payload, v.Result = pick(in.Payload, row.Payload), pick(in.Result, result)
+	v.Progress, v.Checkpoint = pick(in.Progress, progress), pick(in.Checkpoint, row.Checkpoint)
+}
+
+// runAt is the moment a task was or is meant for: a delay counts from acceptance, or from the end of the dependencies.
+func runAt(row *postgres.TaskRow, in *Input) handlers.Time {
+	switch {
+	case in.RunAt > 0:
+		return handlers.Time(in.RunAt)
+	case in.DelaySeconds == 0:
+		return 0
+	case row.State == models.Scheduled && row.WakeAt > 0:
+		return handlers.Time(row.WakeAt)
+	case len(row.DependsOn) == 0:
+		return handlers.Time(row.CreatedAt.Add(models.Seconds(int(in.DelaySeconds))))
+	}
+	return handlers.Time(row.ReadyAt)
+}
+
+func viewResources(c *models.Class) ResourcesView {
+	return ResourcesView{CPU: float64(c.CPUMilli) / 1000, MemoryMB: c.MemoryMB, DiskMB: c.DiskMB, GPU: c.GPU, VRAMMB: c.VRAMMB}
+}
+
+func viewModel(row *postgres.TaskRow) ModelView {
+	v := ModelView{Requested: handlers.Null(row.Needs.Model), Chosen: handlers.Null(row.Model)}
+	if v.Requested != nil {
+		reason := "requested by name"
+		v.Chosen, v.Reason = v.Requested, &reason
+	}
+	return v
+}
+
+// usage is what is counted of a reported usage.
+type usage struct {
+	TokensIn  int64    `json:"tokens_in"`
+	TokensOut int64    `json:"tokens_out"`
+	CostUSD   *float64 `json:"cost_usd"`
+}
+
+func viewCost(usages []json.RawMessage, estimated *float64) CostView {
+	v := CostView{EstimatedUSD: estimated}
+	for _, text := range usages {
+		var u usage
+		if json.Unmarshal(text, &u) != nil {
+			continue
+		}
+		v.TokensIn += u.TokensIn
+		v.TokensOut += u.TokensOut
+		if u.CostUSD != nil {
+			sum := *u.CostUSD
+			if v.ActualUSD != nil {
+				sum += *v.ActualUSD
+			}
+			sum = math.Round(sum*1e6) / 1e6
+			v.ActualUSD = &sum
+		}
+	}
+	return v
+}
+
+// blockedBy is what the row alone says of why a task does not run; explain asks the brain.
+func blockedBy(t *models.Task) []engine.Block {
+	blocks := []engine.Block{}
+	switch {
+	case t.State == models.Scheduled:
+		blocks = append(blocks, engine.Block{Reason: "run_at", Detail: "it starts no earlier than " + handlers.Time(t.WakeAt).String()})
+	case t.State == models.Pending:
+		blocks = append(blocks, engine.Block{Reason: "dependencies", Detail: plural(int64(t.Remaining), "task") + " it waits for must end first"})
+	case t.State == models.RetryWait:
+		blocks = append(blocks, engine.Block{Reason: "run_at", Detail: "it is tried again at " + handlers.Time(t.WakeAt).String()})
+	case t.State == models.Ready && t.LimitKey != "" && t.Gate == "key:"+t.LimitKey:
+		blocks = append(blocks, engine.Block{Reason: "concurrency_key", Detail: "the key " + t.LimitKey + " is held by as many tasks as it admits"})
+	}
+	return blocks
+}
+
+// mapOf gives {} instead of null.
+func mapOf(m map[string]string) map[string]string {
+	if m == nil {
+		return map[string]string{}
+	}
+	return m
+}

@@ -1,0 +1,41 @@
+package api
+
+import "nightshift/handlers"
+
+// FlowSubmission describes the body of a workflow; it is read as it arrives, not through this type.
+type FlowSubmission struct {
+	Name      string            `json:"name" required:"true"`
+	Tasks     []FlowTask        `json:"tasks" required:"true" doc:"at most 100,000"`
+	Priority  int               `json:"priority" minimum:"0" maximum:"100" doc:"of tasks that name none"`
+	OnFailure string            `json:"on_failure" enum:"continue"`
+	Labels    map[string]string `json:"labels"`
+	Lane      string            `json:"lane" doc:"of tasks that name none"`
+}
+
+// FlowTask is one task of a workflow: its key and the fields of a task. Strings in depends_on are keys.
+type FlowTask struct {
+	Key       string           `json:"key" required:"true"`
+	Type      string           `json:"type" required:"true"`
+	DependsOn []FlowDependency `json:"depends_on" doc:"keys, or objects"`
+}
+
+// FlowDependency names a task of the body by key or an earlier one by id.
+type FlowDependency struct {
+	Key  string `json:"key"`
+	Task string `json:"task"`
+	On   string `json:"on" enum:"succeeded,failed,finished"`
+}
+
+var (
+	docFlowSubmit = handlers.Doc{Tag: "workflows", Summary: "Submit a workflow", Body: FlowSubmission{},
+		Query:   []handlers.Param{{Name: "return", Type: "string", Enum: []string{"minimal"}, About: "minimal leaves the ids of the tasks out"}},
+		Headers: []handlers.Param{IdempotencyHeader}, Detail: "Tasks take every field of POST /v1/tasks but idempotency_key.",
+		Replies: map[int]any{201: FlowView{}}}
+	docFlows = handlers.Doc{Tag: "workflows", Summary: "List workflows",
+		Query: handlers.ListParams(handlers.Param{Name: "state", Type: "string", Repeat: true, Enum: []string{"running", "succeeded", "failed", "cancelled", "paused"}},
+			handlers.Param{Name: "created_after", Type: "string"}, handlers.Param{Name: "created_before", Type: "string"}),
+		Replies: map[int]any{200: handlers.Page[FlowView]{}}}
+	docFlow       = handlers.Doc{Tag: "workflows", Summary: "Read a workflow", Replies: map[int]any{200: FlowView{}}}
+	docGraph      = handlers.Doc{Tag: "workflows", Summary: "Read a workflow's graph", Replies: map[int]any{200: GraphView{}}}
+	docFlowCancel = handlers.Doc{Tag: "workflows", Summary: "Cancel a workflow", Body: reason{}, Replies: map[int]any{200: FlowView{}, 202: FlowView{}}}
+)

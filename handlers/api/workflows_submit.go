@@ -1,0 +1,240 @@
+package api
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/gofiber/fiber/v2"
+
+	"nightshift/handlers"
+	"nightshift/handlers/body"
+	"nightshift/models"
+	"nightshift/scheduler/dag"
+	"nightshift/scheduler/engine"
+)
+
+// FlowInput is what is kept of a submitted workflow beside its row.
+type FlowInput struct {
+	Labels map[string]string `json:"labels,omitempty"`
+	Lane   string            `json:"lane,omitempty"`
+}
+
+// flowReader reads the body of a workflow as it arrives.
+type flowReader struct {
+	tasks  *taskReader
+	stager *stager
+	id     models.ID
+	name   string
+	input  FlowInput
+
+	pending []engine.NewTask // read and neither submitted nor staged
+	open    []openTask       // those of pending that take what the workflow says
+	read    int
+	outside int // the first task that waits for one outside the body; -1: none
+	given   struct{ name, tasks bool }
+}
+
+// openTask names a task that gave no lane or no priority of its own.
+type openTask struct {
+	index          int
+	lane, priority bool
+}
+
+func (w *Work) submitFlow(d *handlers.Deps, c *fiber.Ctx) error {
+	values, err := handlers.ReadQuery(c, "return")
+	if err != nil {
+		return err
+	}
+	minimal := len(values["return"]) == 1 && values["return"][0] == "minimal"
+	if len(values["return"]) > 0 && !minimal {
+		return handlers.QueryError("return", "it is minimal, or left out")
+	}
+	f, err := w.readFlow(d, c)
+	if err != nil {
+		return err
+	}
+	return handlers.Create(d, c, func(once *engine.Once) (*handlers.Made, error) { return w.makeFlow(d, c, f, once, minimal) })
+}
+
+func (w *Work) readFlow(d *handlers.Deps, c *fiber.Ctx) (*flowReader, error) {
+	from, read, err := stream(c)
+	if err != nil {
+		return nil, err
+	}
+	f := &flowReader{tasks: reader(d, c), id: d.Mint(), outside: -1}
+	f.tasks.graph = dag.New()
+	f.stager = w.newStager(d, c, f.id)
+	err = body.Stream(from, "body", "tasks", f.tasks.problem, f.member, f.task)
+	read()
+	if err != nil {
+		return nil, err
+	}
+	f.close()
+	if err := f.tasks.problem.Err(models.ValidationFailed); err != nil {
+		return nil, err
+	}
+	return f, f.sound()
+}
+
+// member reads what stands beside the tasks.
+func (f *flowReader) member(name string, v body.Value) error {
+	switch name {
+	case "name":
+		f.given.name = true
+		f.name = v.String(1, maxKeyBytes)
+	case "budget":
+		refuseUnbuilt(v, "{}")
+	case "finish_first":
+		refuseUnbuilt(v, "false")
+	case "on_failure":
+		if !v.Null() && v.OneOf("continue", "stop") == "stop" {
+			v.Wrong("stop is not available in this version")
+		}
+	case "labels", "lane", "priority":
+		if !v.Null() {
+			f.shared(name, v)
+		}
+	default:
+		v.Wrong("there is no such field")
+	}
+	return nil
+}
+
+// shared reads what tasks take from their workflow. It may follow the tasks as long as none has been written yet.
+func (f *flowReader) shared(name string, v body.Value) {
+	if name == "labels" {
+		f.input.Labels = v.Words(MaxLabels, maxKeyBytes, maxKeyBytes)
+		return
+	}
+	if len(f.stager.ids) > 0 {
+		v.Wrong("must stand before the tasks in a body of more than %d tasks", stageAbove)
+		return
+	}
+	if name == "lane" {
+		f.input.Lane = v.Name()
+		f.tasks.lane = f.input.Lane
+	} else {
+		f.tasks.priority = int16(v.Int(0, 100))
+	}
+	for _, o := range f.open {
+		if o.lane {
+			f.pending[o.index].Lane = f.tasks.lane
+		}
+		if o.priority {
+			f.pending[o.index].Priority = f.tasks.priority
+		}
+	}
+}
+
+func (f *flowReader) task(i int, v body.Value) error {
+	f.given.tasks = true
+	if i == MaxWorkflowTasks {
+		return models.Invalid("body.tasks", "a workflow has at most %d tasks", MaxWorkflowTasks)
+	}
+	if f.tasks.problem.Full() {
+		return f.tasks.problem.Err(models.ValidationFailed)
+	}
+	if len(f.pending) == stageAbove && !f.tasks.problem.Any() {
+		if err := f.flush(); err != nil {
+			return err
+		}
+	}
+	t := f.tasks.draft(v)
+	f.read = i + 1
+	if f.tasks.problem.Any() {
+		return nil // nothing of this body will be written any more
+	}
+	if !t.given.lane || !t.given.priority {
+		f.open = append(f.open, openTask{len(f.pending), !t.given.lane, !t.given.priority})
+	}
+	if t.outside && f.outside < 0 {
+		f.outside = i
+	}
+	f.pending = append(f.pending, t.task)
+	return nil
+}
+
+// flush writes what was read to the side.
+func (f *flowReader) flush() error {
+	if f.tasks.problem.Any() || f.tasks.graph.Faulty() {
+		f.pending, f.open = f.pending[:0], f.open[:0] // it is refused at the end, with all that is wrong
+		return nil
+	}
+	first := f.read - len(f.pending)
+	if f.outside >= 0 {
+		return models.Invalid(body.Dot(body.At("body.tasks", f.outside), "depends_on"),
+			"waiting for a task outside is not available in a body of more than %d tasks", stageAbove)
+	}
+	if err := f.stager.part(f.pending, first); err != nil {
+		return err
+	}
+	f.pending, f.open = f.pending[:0], f.open[:0]
+	return nil
+}
+
+func (f *flowReader) close() {
+	p := f.tasks.problem
+	if !f.given.name {
+		p.Addf("body.name", "is required")
+	}
+	if !f.given.tasks {
+		p.Addf("body.tasks", "is required, with at least one task")
+	}
+}
+
+// mostRing is how many keys of a ring are named.
+const mostRing = 20
+
+// sound says whether the tasks wait for each other without a ring, by keys that stand once.
+func (f *flowReader) sound() error {
+	p := &body.Problems{}
+	for _, fault := range f.tasks.graph.Check() {
+		at := body.At("body.tasks", fault.Position)
+		switch fault.Wrong {
+		case dag.Double:
+			p.Addf(body.Dot(at, "key"), "the key %q stands twice", fault.Keys[0])
+		case dag.Unknown:
+			p.Addf(body.Dot(at, "depends_on"), "there is no task with the key %q", fault.Keys[0])
+		case dag.Cycle:
+			keys, more := fault.Keys, ""
+			if len(keys) > mostRing {
+				keys, more = keys[:mostRing], fmt.Sprintf(" and %d more", len(keys)-mostRing)
+			}
+			p.Addf(body.Dot(at, "depends_on"), "these tasks wait for each other in a ring: %q%s", keys, more)
+		}
+	}
+	return p.Err(models.InvalidDAG)
+}
+
+func (w *Work) makeFlow(d *handlers.Deps, c *fiber.Ctx, f *flowReader, once *engine.Once, minimal bool) (*handlers.Made, error) {
+	input, err := json.Marshal(f.input)
+	if err != nil {
+		return nil, models.Errorf(models.Internal, "the workflow's input can't be written: %w", err)
+	}
+	flow := &engine.NewWorkflow{ID: f.id, Name: f.name, Priority: f.tasks.priority, Input: input}
+	var answer *engine.Answer
+	if len(f.stager.ids) > 0 {
+		if err := f.flush(); err != nil {
+			return nil, err
+		}
+		answer, err = f.stager.flip(flow, once)
+	} else {
+		answer, err = ask(d, c, func(cmd *engine.Command) {
+			cmd.Submit = &engine.Submit{Env: handlers.CallerOf(c).Env, Tasks: f.pending, Workflow: flow, Once: once}
+		})
+	}
+	if err != nil {
+		return nil, err
+	}
+	if answer.Replay {
+		return w.flowBefore(c, answer.Made, minimal), nil
+	}
+	v := viewFlow(answer.Submitted.Workflow, nil)
+	if !minimal {
+		v.Tasks = map[string]string{}
+		for n := range f.tasks.graph.Len() {
+			v.Tasks[f.tasks.graph.Key(dag.Node(n))] = f.tasks.ids[n].Text(models.TaskPrefix)
+		}
+	}
+	return &handlers.Made{Status: fiber.StatusCreated, Location: "/v1/workflows/" + v.ID, Body: v}, nil
+}
