@@ -9,13 +9,12 @@ import (
 
 	"nightshift/models"
 	"nightshift/scheduler/engine"
-	"nightshift/scheduler/loop"
 )
 
 // Options say where commands go.
 type Options struct {
 	Local  engine.Door                           // the loop of this replica
-	Role   func() loop.Role                      // what it knows of who decides
+	Role   func() (brain bool, address string)   // whether it decides, and where the brain is when not; empty: nobody known
 	Client *http.Client                          // NewClient makes a fitting one
 	Token  func(context.Context) (string, error) // for the audience "brain"
 	// Patience is how long a command is asked again while no brain answers; 0 means DefaultPatience.
@@ -114,12 +113,12 @@ func (d *Door) try(cmd *engine.Command, began time.Time, asked bool) *engine.Com
 
 // ask tries once: here when this replica decides, else where Role says. sent tells whether the brain may have got it.
 func (d *Door) ask(ctx context.Context, cmd *engine.Command) (answer *engine.Answer, sent bool, err error) {
-	role := d.options.Role()
-	if role.Brain {
+	brain, address := d.options.Role()
+	if brain {
 		answer, err = d.options.Local.Do(ctx, cmd)
 		return answer, true, err
 	}
-	if role.Address == "" {
+	if address == "" {
 		return nil, false, unavailable("no replica decides at the moment")
 	}
 	token, err := d.options.Token(ctx)
@@ -132,7 +131,7 @@ func (d *Door) ask(ctx context.Context, cmd *engine.Command) (answer *engine.Ans
 	}
 	call, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	answer, err = d.post(call, role.Address, token, cmd)
+	answer, err = d.post(call, address, token, cmd)
 	return answer, true, err
 }
 

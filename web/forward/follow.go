@@ -75,8 +75,8 @@ func (d *Door) Follow(ctx context.Context) <-chan int64 {
 }
 
 func (d *Door) progress(ctx context.Context, after progress) (next progress, err error) {
-	role := d.options.Role()
-	if role.Brain || role.Address == "" {
+	brain, address := d.options.Role()
+	if brain || address == "" {
 		return after, unavailable("no other replica decides")
 	}
 	token, err := d.options.Token(ctx)
@@ -89,7 +89,7 @@ func (d *Door) progress(ctx context.Context, after progress) (next progress, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, followWait+callLimit)
 	defer cancel()
-	got, err := d.exchange(ctx, role.Address+BatchesPath, token, body)
+	got, err := d.exchange(ctx, address+BatchesPath, token, body)
 	if err != nil {
 		return after, err
 	}

@@ -7,8 +7,6 @@ import (
 	"net/http/httptest"
 	"testing"
 	"testing/synctest"
-
-	"nightshift/scheduler/loop"
 )
 
 func TestFollowHearsEachCommit(t *testing.T) {
@@ -38,7 +36,7 @@ func TestFollowRestsWhileNobodyElseDecides(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		asked := 0
-		d := New(Options{Token: token, Role: func() loop.Role {
+		d := New(Options{Token: token, Role: func() (bool, string) {
 			if asked++; asked == 5 {
 				stop()
 			}

@@ -15,7 +15,6 @@ import (
 
 	"nightshift/models"
 	"nightshift/scheduler/engine"
-	"nightshift/scheduler/loop"
 )
 
 // brain is a Door that remembers what it was asked and does each id once.
@@ -79,11 +78,11 @@ func replica(t *testing.T, door engine.Door, gate func(w http.ResponseWriter, ne
 
 func token(context.Context) (string, error) { return "for the brain", nil }
 
-func at(address string) func() loop.Role {
-	return func() loop.Role { return loop.Role{Address: address} }
+func at(address string) func() (bool, string) {
+	return func() (bool, string) { return false, address }
 }
 
-func here() loop.Role { return loop.Role{Brain: true} }
+func here() (bool, string) { return true, "" }
 
 func submit() *engine.Command {
 	return &engine.Command{ID: newID(), Tenant: 3, Submit: &engine.Submit{Env: 1, Tasks: []engine.NewTask{{
@@ -178,7 +177,7 @@ func TestAChangeOfBrainIsFollowed(t *testing.T) {
 		return nil, unavailable("this replica does not decide")
 	}}
 	address = replica(t, old, nil).URL
-	d := New(Options{Token: token, Role: func() loop.Role { mu.Lock(); defer mu.Unlock(); return loop.Role{Address: address} }})
+	d := New(Options{Token: token, Role: func() (bool, string) { mu.Lock(); defer mu.Unlock(); return false, address }})
 	cmd := &engine.Command{ID: newID(), Claim: &engine.Claim{Worker: newID(), Most: 1, WaitMS: 5000}}
 	if _, err := d.Do(t.Context(), cmd); err != nil {
 		t.Fatal(err)

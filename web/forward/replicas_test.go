@@ -26,6 +26,11 @@ type member struct {
 	stop func()
 }
 
+func (m *member) role() (bool, string) {
+	role := m.loop.Role()
+	return role.Brain, role.Address
+}
+
 func join(t *testing.T, store engine.Store) *member {
 	var m member
 	var handle func(context.Context, []byte, string) (int, []byte)
@@ -41,7 +46,7 @@ func join(t *testing.T, store engine.Store) *member {
 	t.Cleanup(server.Close)
 	m.loop = loop.New(store, loop.Options{Address: server.URL, Logger: slog.New(slog.DiscardHandler)})
 	handle = Handler(m.loop, func(string) error { return nil })
-	m.Door = New(Options{Local: m.loop, Role: m.loop.Role, Token: token, Logger: slog.New(slog.DiscardHandler)})
+	m.Door = New(Options{Local: m.loop, Role: m.role, Token: token, Logger: slog.New(slog.DiscardHandler)})
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() { defer close(done); _ = m.loop.Run(ctx) }()
