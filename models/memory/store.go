@@ -24,14 +24,8 @@ type fault struct {
 	happened bool
 }
 
-// New is an empty store with the platform's kinds, told the time by clock.
-func New(clock func() models.Instant) *Store {
-	s := &Store{clock: clock, rows: newRows()}
-	for _, k := range models.DefaultKinds() {
-		s.kinds[k.Name] = k
-	}
-	return s
-}
+// New is an empty store, told the time by clock.
+func New(clock func() models.Instant) *Store { return &Store{clock: clock, rows: newRows()} }
 
 // FailNext makes the next Apply answer with this code: without having done anything, or after it happened, as when the
 // answer to a commit is lost.

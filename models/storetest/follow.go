@@ -59,10 +59,14 @@ func (r *run) follow(s step) {
 	r.watch(s.Plan)
 	for _, reply := range s.Replies {
 		cmd := r.asked[reply.To]
-		if cmd == nil {
-			if reply.Err != nil {
-				r.fatal("a tick answered %v", reply.Err)
-			}
+		switch {
+		case cmd != nil:
+		case !r.ticks[reply.To]:
+			r.fatal("a command was answered twice, the second time with %+v, %v", reply.Answer, reply.Err)
+		case reply.Err != nil:
+			r.fatal("a tick answered %v", reply.Err)
+		default:
+			delete(r.ticks, reply.To)
 			continue
 		}
 		delete(r.asked, reply.To)

@@ -37,13 +37,14 @@ const dawn = models.Instant(1_790_000_000_000_000)
 
 // run is one script on its way.
 type run struct {
-	t      testing.TB
+	t      *testing.T
 	rng    *rand.Rand
 	now    models.Instant
 	config engine.Config
 	sides  [2]*side
 	known  known
 	asked  map[models.ID]*engine.Command // that may still be answered
+	ticks  map[models.ID]bool            // of the engine's own, by their ids
 	parked []*engine.Command             // claims without an answer yet, in the order they came
 	gates  map[models.TaskRef]string
 	states map[models.TaskRef]models.State
@@ -54,13 +55,13 @@ type run struct {
 // Run tells the script of a seed to two stores and fails where they, or a board and its rebuild, differ. newStores
 // makes two empty stores that live by the clock it is given. With small the board keeps so little that it must refill,
 // shrink and park all the time.
-func Run(t testing.TB, seed uint64, ops int, newStores func(clock func() models.Instant) (a, b engine.Store), small bool) Counts {
+func Run(t *testing.T, seed uint64, ops int, newStores func(t *testing.T, clock func() models.Instant) (a, b engine.Store), small bool) Counts {
 	t.Helper()
 	r := &run{
-		t: t, rng: rand.New(rand.NewPCG(seed, 0x6e69676874)), now: dawn, config: configure(seed, small), asked: map[models.ID]*engine.Command{},
+		t: t, rng: rand.New(rand.NewPCG(seed, 0x6e69676874)), now: dawn, config: configure(seed, small), asked: map[models.ID]*engine.Command{}, ticks: map[models.ID]bool{},
 		gates: map[models.TaskRef]string{}, states: map[models.TaskRef]models.State{}, op: "begin",
 	}
-	a, b := newStores(func() models.Instant { return r.now })
+	a, b := newStores(t, func() models.Instant { return r.now })
 	r.sides = [2]*side{{name: "first", store: a}, {name: "second", store: b}}
 	for _, s := range r.sides {
 		if err := s.takeOver(t.Context(), r.config); err != nil {
@@ -125,7 +126,7 @@ func (r *run) do(commands ...*engine.Command) {
 func (r *run) turn(commands []*engine.Command, goes failure) {
 	r.t.Helper()
 	if r.due() {
-		commands = append(commands, &engine.Command{ID: r.id(), Tick: &engine.Tick{}})
+		commands = append(commands, r.tick())
 	}
 	var steps [2]step
 	for i, s := range r.sides {
@@ -244,6 +245,12 @@ func (r *run) due() bool {
 	return a != 0 && a <= r.now
 }
 
+func (r *run) tick() *engine.Command {
+	id := r.id()
+	r.ticks[id] = true
+	return &engine.Command{ID: id, Tick: &engine.Tick{}}
+}
+
 // settle runs ticks until the engines have nothing left to do at this moment.
 func (r *run) settle() {
 	r.t.Helper()
@@ -254,7 +261,7 @@ func (r *run) settle() {
 		if !r.sides[0].engine.Busy() && !r.due() {
 			return
 		}
-		r.turn([]*engine.Command{{ID: r.id(), Tick: &engine.Tick{}}}, noFault)
+		r.turn([]*engine.Command{r.tick()}, noFault)
 	}
 	r.fatal("the engines never come to rest")
 }

@@ -15,7 +15,7 @@ const (
 	ops   = 400
 )
 
-func twoOfMemory(clock func() models.Instant) (a, b engine.Store) {
+func twoOfMemory(_ *testing.T, clock func() models.Instant) (a, b engine.Store) {
 	return memory.New(clock), memory.New(clock)
 }
 
@@ -23,7 +23,7 @@ func twoOfMemory(clock func() models.Instant) (a, b engine.Store) {
 // that keeps two heads a line and twenty entries, moves three rows a slice and is given bodies staged from five tasks.
 func TestMemoryAgreesWithItself(t *testing.T) { agree(t, twoOfMemory) }
 
-func agree(t *testing.T, newStores func(clock func() models.Instant) (a, b engine.Store)) {
+func agree(t *testing.T, newStores func(t *testing.T, clock func() models.Instant) (a, b engine.Store)) {
 	var all, small storetest.Counts
 	for seed := uint64(1); seed <= seeds; seed++ {
 		tiny := seed%2 == 0
