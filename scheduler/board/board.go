@@ -49,7 +49,7 @@ type Board struct {
 
 	lanesByName map[laneName]int32
 	lanesOf     map[int32][]*Lane // an environment's, by number
-	classes     map[string]int32 // by digest
+	classes     map[string]int32  // by digest
 	instances   map[instance]*Worker
 	held        map[models.ID]*Entry
 	lines       map[models.LineID]*Line

@@ -175,10 +175,15 @@ func (b *Board) takeFromWindow(l *Line, e *Entry) {
 	b.entries--
 }
 
-// shrink keeps a line's window within twice what it wants, and all windows within the board's limit.
+// shrink keeps a line's window within twice what it wants, or, while the board is less than half full, within what any
+// line may have; and all windows within the board's limit.
 func (b *Board) shrink(l *Line) {
-	if len(l.window) > 2*l.want {
-		b.trim(l, l.want)
+	keep := l.want
+	if 2*b.entries < b.Limits.MostEntries {
+		keep = max(keep, b.Limits.MostHeads)
+	}
+	if len(l.window) > 2*keep {
+		b.trim(l, keep)
 	}
 	if b.entries <= max(b.Limits.MostEntries, len(b.lines)) {
 		return

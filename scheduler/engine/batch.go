@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 
 	"nightshift/models"
 	"nightshift/scheduler/board"
@@ -13,6 +14,7 @@ type batch struct {
 	facts     *models.Facts
 	cmd       *Command
 	replies   []Reply
+	claims    []*parkedClaim // those parked before this batch
 	rows      map[models.ID]*change
 	order     []*change
 	idem      map[models.IdemRef]*change
@@ -34,7 +36,7 @@ func (e *Engine) begin(number, epoch int64, facts *models.Facts) {
 	e.now = max(e.now, facts.Now)
 	e.b = &batch{
 		plan:  &models.Plan{Epoch: epoch, Batch: number, At: e.now},
-		facts: facts, rows: map[models.ID]*change{}, idem: map[models.IdemRef]*change{}, once: map[models.OnceRef]models.Once{}, ended: map[models.ID]int{},
+		facts: facts, claims: slices.Clone(e.claims), rows: map[models.ID]*change{}, idem: map[models.IdemRef]*change{}, once: map[models.OnceRef]models.Once{}, ended: map[models.ID]int{},
 	}
 }
 
@@ -117,8 +119,11 @@ func (e *Engine) move(c *change, cause models.Cause, to models.State) {
 	if _, ok := models.Step(cause, from, to); !ok {
 		panic(fmt.Sprintf("the Law has no way for %s to move a task from %s to %s", cause, from, to))
 	}
-	if from == models.Ready {
+	switch from {
+	case models.Ready:
 		e.stepOut(c)
+	case models.Pending:
+		delete(e.freed.rows, c.row.ID)
 	}
 	c.row.State, c.row.UpdatedAt = to, e.now
 	e.countFlow(c, from, to)
@@ -261,28 +266,54 @@ func (e *Engine) hasRoom(row *models.Task) bool {
 	return k == nil || k.Live < row.KeyLimit && k.Admitted[board.LineOf(row)] < row.KeyLimit
 }
 
+// freed are the tasks set free, in the order they were, each once and as last read.
+type freed struct {
+	order []models.ID
+	rows  map[models.ID]models.Task
+}
+
+func (f *freed) add(rows []models.Task) {
+	if f.rows == nil {
+		f.rows = map[models.ID]models.Task{}
+	}
+	for _, row := range rows {
+		if _, known := f.rows[row.ID]; !known {
+			f.order = append(f.order, row.ID)
+		}
+		f.rows[row.ID] = row
+	}
+}
+
+// next takes the first that is still to be decided.
+func (f *freed) next() (models.Task, bool) {
+	for len(f.order) > 0 {
+		id := f.order[0]
+		f.order = f.order[1:]
+		if row, waits := f.rows[id]; waits {
+			delete(f.rows, id)
+			return row, true
+		}
+	}
+	return models.Task{}, false
+}
+
 // decideFreed moves tasks that wait for nothing any more: to ready, to their delay, or, where an edge was killed, to skipped.
 func (e *Engine) decideFreed() {
-	rows := e.freed
-	if len(rows) > e.cfg.Slice {
-		e.freed = append([]models.Task{}, rows[e.cfg.Slice:]...)
-		rows = rows[:e.cfg.Slice]
-	} else {
-		e.freed = nil
-	}
-	for i := range rows {
-		row := rows[i]
-		if held := e.board.Held(row.ID); held != nil {
-			remaining, killed := row.Remaining, row.Killed
-			row = held.Row
-			row.Remaining, row.Killed = remaining, killed
+	for range e.cfg.Slice {
+		row, more := e.freed.next()
+		if !more {
+			return
 		}
-		if c := e.b.rows[row.ID]; c != nil && c.row.State != models.Pending || row.State != models.Pending {
-			continue
+		remaining, killed := row.Remaining, row.Killed
+		if held := e.board.Held(row.ID); held != nil {
+			row = held.Row
 		}
 		c := e.enlist(&row)
-		c.row.Remaining, c.row.Killed = row.Remaining, row.Killed
-		e.decideFree(c)
+		c.row.Remaining, c.row.Killed = remaining, killed
+		c.before.Remaining, c.before.Killed = remaining, killed // counters are not the plan's to change
+		if c.row.State == models.Pending {
+			e.decideFree(c)
+		}
 	}
 }
 

@@ -28,7 +28,7 @@ type Engine struct {
 	means *estimate.Means
 	now   models.Instant
 
-	freed    []models.Task // pending with nothing left to wait for, decided by the next batch
+	freed    freed         // pending with nothing left to wait for, decided by the next batch
 	unparks  []models.Task // parked tasks whose key has room, decided by the next batch
 	cursors  []models.Cursor
 	flows    map[models.ID]*flow
@@ -40,6 +40,7 @@ type Engine struct {
 	numbers  numbers
 	counters map[string]int64
 	dirty    bool // something may fit a parked claim
+	stirred  bool // so it is since the last batch
 	saved    models.Instant
 	swept    models.Instant
 	b        *batch
@@ -101,7 +102,8 @@ func (e *Engine) Rebuild(s *models.Snapshot) {
 			w.LastSeen = max(w.LastSeen, before.LastSeen)
 		}
 	}
-	e.freed = slices.Clone(s.Freed)
+	e.freed = freed{}
+	e.freed.add(s.Freed)
 	e.unparks = nil
 	e.cursors = slices.Clone(s.Cursors)
 	e.flows, e.want, e.again = map[models.ID]*flow{}, map[models.TaskRef]bool{}, nil
@@ -122,6 +124,9 @@ func (e *Engine) Rebuild(s *models.Snapshot) {
 		e.numbers.class = max(e.numbers.class, n)
 	}
 	e.numbers.lane = max(e.numbers.lane, s.MostLane)
+	if e.b != nil {
+		e.claims = e.b.claims // the last batch was not committed: its answers were never given
+	}
 	e.b, e.dirty = nil, true
 }
 
@@ -146,6 +151,7 @@ func leaseSeconds(w *board.Worker) int32 {
 // before the plan is committed. If it is not, the board is wrong and must be rebuilt.
 func (e *Engine) Decide(number, epoch int64, facts *models.Facts, cmds []*Command) (*models.Plan, []Reply) {
 	e.begin(number, epoch, facts)
+	e.stirred = false
 	e.loadFlows()
 	e.decideUnparks()
 	e.decideFreed()
@@ -215,12 +221,13 @@ func (e *Engine) verb(cmd *Command) (*Answer, error) {
 
 // Commit takes in what applying the plan set free. The answers it gives belong to claims that were parked.
 func (e *Engine) Commit(effects *models.Effects) []Reply {
-	e.freed = append(e.freed, e.b.bornFreed...)
+	e.freed.add(e.b.bornFreed)
 	if effects != nil {
-		e.freed = append(e.freed, effects.Freed...)
+		e.freed.add(effects.Freed)
 	}
-	for i := range e.freed {
-		e.wantFlow(&e.freed[i])
+	for _, id := range e.freed.order {
+		row := e.freed.rows[id]
+		e.wantFlow(&row)
 	}
 	e.b = nil
 	return nil
@@ -228,7 +235,7 @@ func (e *Engine) Commit(effects *models.Effects) []Reply {
 
 // Busy says that work of the engine's own waits: the loop runs another batch at once.
 func (e *Engine) Busy() bool {
-	return len(e.freed) > 0 || len(e.unparks) > 0 || len(e.cursors) > 0 || len(e.want) > 0 || len(e.again) > 0
+	return e.stirred || len(e.freed.rows) > 0 || len(e.unparks) > 0 || len(e.cursors) > 0 || len(e.want) > 0 || len(e.again) > 0
 }
 
 // NextWake is when time alone makes another batch worthwhile.
@@ -258,7 +265,9 @@ func (e *Engine) Refilled(ask *models.RefillAsk, refill *models.Refill) {
 			continue
 		}
 		e.board.Refilled(line, refill.Lines[i])
-		e.dirty = e.dirty || len(refill.Lines[i]) > 0
+		if len(refill.Lines[i]) > 0 {
+			e.dirty, e.stirred = true, len(e.claims) > 0
+		}
 	}
 	if ask.Timers != nil {
 		e.board.TimersRead(ask.Timers, refill.Timers)
@@ -270,12 +279,8 @@ func (e *Engine) Check(s *models.Snapshot) error {
 	if err := e.board.Check(s); err != nil {
 		return err
 	}
-	waiting := map[models.ID]bool{}
-	for i := range e.freed {
-		waiting[e.freed[i].ID] = true
-	}
 	for i := range s.Freed {
-		if !waiting[s.Freed[i].ID] {
+		if _, waits := e.freed.rows[s.Freed[i].ID]; !waits {
 			return fmt.Errorf("task %x has nothing left to wait for, but nobody means to decide it", s.Freed[i].ID)
 		}
 	}

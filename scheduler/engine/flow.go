@@ -100,8 +100,8 @@ func (e *Engine) countFlow(c *change, from, to models.State) {
 // judgeFlows ends the workflows in which nothing can move any more, and wakes those that move again.
 func (e *Engine) judgeFlows() {
 	waiting := map[models.ID]bool{}
-	for i := range e.freed {
-		waiting[e.freed[i].Workflow] = true
+	for _, row := range e.freed.rows { // any order: a set
+		waiting[row.Workflow] = true
 	}
 	for _, f := range e.b.flows {
 		id := f.row.ID

@@ -3,6 +3,7 @@ package engine
 import (
 	"crypto/sha256"
 	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 
@@ -41,11 +42,12 @@ func (e *Engine) settle(s *Settle) (*Answer, error) {
 func (e *Engine) late(r *Result) Settled {
 	out := Settled{Token: r.Token, Code: models.LeaseLost}
 	attempt, known := e.b.facts.Tokens[models.TokenRef{Env: r.Task.Env, Task: r.Task.ID, Token: r.Token}]
-	if !known {
-		for i := range e.b.plan.Attempts {
-			if a := &e.b.plan.Attempts[i]; a.Token == r.Token && a.Task == r.Task.ID {
-				attempt, known = *a, true
+	for i := range e.b.plan.Attempts { // it may have ended in this very batch
+		if a := &e.b.plan.Attempts[i]; a.Token == r.Token && a.Task == r.Task.ID && a.Env == r.Task.Env {
+			if lostOutcome(a.Outcome) && len(a.Usage) == 0 {
+				a.Usage = r.Usage
 			}
+			attempt, known = *a, true
 		}
 	}
 	if !known {
@@ -55,16 +57,20 @@ func (e *Engine) late(r *Result) Settled {
 		copied := *row
 		out.Row = &copied
 	}
-	switch attempt.Outcome {
-	case models.AttemptLost, models.AttemptTimedOut, models.AttemptReleased:
-		if len(r.Usage) > 0 && len(attempt.Usage) == 0 {
-			e.b.plan.Late = append(e.b.plan.Late, models.Late{Env: r.Task.Env, Task: r.Task.ID, Token: r.Token, Usage: r.Usage})
-		}
-		out.Booked = true
-	default:
+	if !lostOutcome(attempt.Outcome) {
 		out.Accepted, out.Code = true, ""
+		return out
 	}
+	booked := slices.ContainsFunc(e.b.plan.Late, func(l models.Late) bool { return l.Token == r.Token })
+	if len(r.Usage) > 0 && len(attempt.Usage) == 0 && !booked {
+		e.b.plan.Late = append(e.b.plan.Late, models.Late{Env: r.Task.Env, Task: r.Task.ID, Token: r.Token, Usage: r.Usage})
+	}
+	out.Booked = true
 	return out
+}
+
+func lostOutcome(o models.Outcome) bool {
+	return o == models.AttemptLost || o == models.AttemptTimedOut || o == models.AttemptReleased
 }
 
 // report settles the attempt of a live lease.

@@ -45,9 +45,10 @@ func (e *Engine) submit(cmd *Command) (*Answer, error) {
 	answer := &Answer{Submitted: &Submitted{Tasks: make([]SubmittedTask, len(s.Tasks))}}
 	flow := e.bornFlow(s.Env, s.Workflow, answer.Submitted)
 	changes := make([]*change, len(placements))
-	inside := map[models.ID]*change{}
+	inside, holders := map[models.ID]*change{}, map[models.ID]*models.Task{}
 	for i, p := range placements {
 		if p.holder != nil {
+			holders[p.task.ID] = p.holder
 			continue
 		}
 		changes[i] = e.makeTask(s, p, flow)
@@ -55,7 +56,7 @@ func (e *Engine) submit(cmd *Command) (*Answer, error) {
 	}
 	for i, p := range placements {
 		if changes[i] != nil {
-			e.link(s.Env, changes[i], p, inside)
+			e.link(s.Env, changes[i], p, inside, holders)
 		}
 	}
 	for i, p := range placements {
@@ -117,23 +118,27 @@ func (e *Engine) recordOnce(once *Once, made []models.ID) {
 	e.b.plan.Once = append(e.b.plan.Once, row)
 }
 
-// resubmitted recognises a command that was done before its answer got lost: its first task exists.
+// resubmitted recognises a command that was done before its answer got lost: tasks of it exist.
 func (e *Engine) resubmitted(cmd *Command) *Answer {
 	s := cmd.Submit
-	if !cmd.Resent || len(s.Tasks) == 0 {
+	if !cmd.Resent {
 		return nil
 	}
-	answer := &Answer{Submitted: &Submitted{}}
-	for _, t := range s.Tasks {
-		row := e.peek(models.TaskRef{Env: s.Env, ID: t.ID})
-		if row == nil {
-			return nil
+	answer := &Answer{Submitted: &Submitted{Tasks: make([]SubmittedTask, len(s.Tasks))}}
+	for i := range s.Tasks {
+		t := &s.Tasks[i]
+		if row := e.peek(models.TaskRef{Env: s.Env, ID: t.ID}); row != nil {
+			answer.Submitted.Tasks[i] = SubmittedTask{Row: *row}
+			answer.Made = append(answer.Made, row.ID)
+		} else if held, ok := e.b.facts.IdemKeys[models.IdemRef{Env: s.Env, Key: t.IdemKey}]; ok && t.IdemKey != "" {
+			answer.Submitted.Tasks[i] = SubmittedTask{Row: held, Deduplicated: true}
 		}
-		answer.Submitted.Tasks = append(answer.Submitted.Tasks, SubmittedTask{Row: *row})
-		answer.Made = append(answer.Made, row.ID)
 	}
-	if s.Workflow != nil {
-		answer.Submitted.Workflow = &models.Workflow{Env: s.Env, ID: s.Workflow.ID, Name: s.Workflow.Name, Input: s.Workflow.Input, CreatedAt: answer.Submitted.Tasks[0].Row.CreatedAt}
+	if len(answer.Made) == 0 {
+		return nil
+	}
+	if w := s.Workflow; w != nil {
+		answer.Submitted.Workflow = &models.Workflow{Env: s.Env, ID: w.ID, Name: w.Name, Input: w.Input, CreatedAt: answer.Submitted.Tasks[0].Row.CreatedAt}
 	}
 	return answer
 }
@@ -335,14 +340,19 @@ func (e *Engine) makeTask(s *Submit, p placement, flow *flow) *change {
 	return c
 }
 
-// link writes the task's edges and counts them in its row. One that has already fired or was killed is never open.
-func (e *Engine) link(env int32, c *change, p placement, inside map[models.ID]*change) {
+// link writes the task's edges and counts them in its row. One that has already fired or was killed is never open. Who
+// depends on a task of the body that was there before depends on the one that holds its key.
+func (e *Engine) link(env int32, c *change, p placement, inside map[models.ID]*change, holders map[models.ID]*models.Task) {
 	for j, d := range p.task.DependsOn {
 		edge := models.Edge{Env: env, From: d.Task, To: c.row.ID, On: d.On}
+		row := p.deps[j]
+		if holder := holders[d.Task]; holder != nil {
+			row, edge.From = holder, holder.ID
+		}
 		if source := inside[d.Task]; source != nil {
 			source.row.Flags |= models.HasDependants
-		} else if edge.State = d.On.After(p.deps[j].State); edge.State == models.EdgeOpen {
-			e.hasDependant(p.deps[j])
+		} else if edge.State = d.On.After(row.State); edge.State == models.EdgeOpen {
+			e.hasDependant(row)
 		}
 		switch edge.State {
 		case models.EdgeOpen:
