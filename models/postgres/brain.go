@@ -96,12 +96,12 @@ func (w *Writer) take(ctx context.Context, l *link, epoch int64, beat, address [
 	if _, err := l.conn.Exec(ctx, `SET lock_timeout = '1s'; SET statement_timeout = '5s'`); err != nil {
 		return 0, classify(err)
 	}
-	next, err := l.epochOf(ctx, "brain_take", int8Param(epoch), beat, address)
+	next, err := l.epochOf(ctx, "brain_take", int8Param(epoch), beat, address, int8Param(l.started))
 	if models.CodeOf(err) == models.Rollback { // the lock was not to be had
 		if err := w.endHolder(ctx, l, epoch); err != nil {
 			return 0, err
 		}
-		next, err = l.epochOf(ctx, "brain_take", int8Param(epoch), beat, address)
+		next, err = l.epochOf(ctx, "brain_take", int8Param(epoch), beat, address, int8Param(l.started))
 	}
 	if err != nil {
 		return 0, err
@@ -130,10 +130,14 @@ func (w *Writer) endHolder(ctx context.Context, l *link, epoch int64) error {
 }
 
 // Renew says that the brain of this epoch lives.
-func (w *Writer) Renew(ctx context.Context, epoch int64) error { return w.beat(ctx, "brain_renew", epoch) }
+func (w *Writer) Renew(ctx context.Context, epoch int64) error {
+	return w.beat(ctx, "brain_renew", epoch)
+}
 
 // HandOver gives the row up at once.
-func (w *Writer) HandOver(ctx context.Context, epoch int64) error { return w.beat(ctx, "brain_give", epoch) }
+func (w *Writer) HandOver(ctx context.Context, epoch int64) error {
+	return w.beat(ctx, "brain_give", epoch)
+}
 
 func (w *Writer) beat(ctx context.Context, statement string, epoch int64) error {
 	w.mu.Lock()

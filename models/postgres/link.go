@@ -41,6 +41,7 @@ type link struct {
 	conn     *pgx.Conn
 	prepared map[string]*pgconn.StatementDescription
 	types    wireTypes
+	started  int64 // when the session began, in microseconds: its pid alone may be used again
 }
 
 // dial connects as the login. Only become makes it the role that sees all.
@@ -55,7 +56,13 @@ func (db *DB) dial(ctx context.Context) (*link, error) {
 	if err != nil {
 		return nil, classify(err)
 	}
-	return &link{conn: conn}, nil
+	l := &link{conn: conn}
+	const began = `SELECT (extract(epoch FROM backend_start) * 1000000)::bigint FROM pg_stat_activity WHERE pid = pg_backend_pid()`
+	if err := conn.QueryRow(ctx, began).Scan(&l.started); err != nil { // only the login may see it, not the role it sets
+		l.close()
+		return nil, classify(err)
+	}
+	return l, nil
 }
 
 // become sets the role and prepares the statements.

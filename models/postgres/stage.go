@@ -14,7 +14,9 @@ const stageChunk = 1000
 
 // Stage writes a part of a body too large for one command, in a transaction of its own through the pool: the writer's
 // connection only flips it. COPY is no way in: PostgreSQL refuses it on tables with row level security.
-func (w *Writer) Stage(ctx context.Context, body *models.StagedBody) error { return w.db.Stage(ctx, body) }
+func (w *Writer) Stage(ctx context.Context, body *models.StagedBody) error {
+	return w.db.Stage(ctx, body)
+}
 
 // Stage is Writer.Stage for a replica that is not the brain.
 func (db *DB) Stage(ctx context.Context, body *models.StagedBody) error {

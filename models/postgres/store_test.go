@@ -155,7 +155,7 @@ func TestLifeCycle(t *testing.T) {
 	done := w.ended(running, models.Succeeded)
 	w.apply(&models.Plan{Changes: []models.Change{{From: models.Running, Token: running.Token, After: done}},
 		Attempts: []models.Attempt{attemptOf(running, models.AttemptSucceeded)},
-		Events: []models.Event{{Env: env, Name: "task.succeeded", Task: a.ID, At: w.now}, {Name: "platform"}, {Env: env, Name: "last"}}})
+		Events:   []models.Event{{Env: env, Name: "task.succeeded", Task: a.ID, At: w.now}, {Name: "platform"}, {Env: env, Name: "last"}}})
 	token := models.TokenRef{Env: env, Task: a.ID, Token: running.Token}
 	f = w.facts(&models.Need{Tasks: []models.TaskRef{refOf(a)}, Tokens: []models.TokenRef{token}})
 	if f.Tasks[refOf(a)] != done {

@@ -54,7 +54,7 @@ func (w *Writer) connected(ctx context.Context, epoch int64) (*link, error) {
 		l.close()
 		return nil, err
 	}
-	if _, err := l.epochOf(ctx, "brain_join", int8Param(epoch)); err != nil {
+	if _, err := l.epochOf(ctx, "brain_join", int8Param(epoch), int8Param(l.started)); err != nil {
 		l.close()
 		return nil, err
 	}

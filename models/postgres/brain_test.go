@@ -1,0 +1,395 @@
+package postgres_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"nightshift/models"
+	"nightshift/models/postgres"
+	"nightshift/models/postgres/pgtest"
+)
+
+func TestOneBrainAtATime(t *testing.T) {
+	w := newWorld(t)
+	second := w.db.Writer()
+	t.Cleanup(second.Close)
+	seen, err := second.Brain(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if seen.Epoch != w.epoch || seen.Batch != w.batch || seen.Address != "127.0.0.1:1" || seen.RenewedAt == 0 {
+		t.Errorf("the row says %+v", seen)
+	}
+	if err := w.store.Renew(t.Context(), w.epoch); err != nil {
+		t.Fatal(err)
+	}
+	// The row changed since it was seen: whoever saw the old one is too late.
+	if _, err := second.TakeOver(t.Context(), seen, "b"); models.CodeOf(err) != models.FenceLost {
+		t.Fatalf("a takeover on an old sight: %v", err)
+	}
+	renewed, err := second.Brain(t.Context())
+	if err != nil || renewed.Beat == seen.Beat {
+		t.Fatalf("a renewal did not change the beat: %v", err)
+	}
+	epoch := takeOver(t, second)
+	task := w.ready()
+	w.refused(models.FenceLost, &models.Plan{Tasks: []models.Task{task}})
+	if err := w.store.Renew(t.Context(), w.epoch); models.CodeOf(err) != models.FenceLost {
+		t.Errorf("the old brain renewed: %v", err)
+	}
+	if err := w.store.HandOver(t.Context(), w.epoch); models.CodeOf(err) != models.FenceLost {
+		t.Errorf("the old brain handed over: %v", err)
+	}
+	if err := second.HandOver(t.Context(), epoch); err != nil {
+		t.Fatal(err)
+	}
+	if given, err := w.store.Brain(t.Context()); err != nil || given.RenewedAt != 0 {
+		t.Errorf("after the hand-over: %+v, %v", given, err)
+	}
+}
+
+func TestManyStandbysOneWins(t *testing.T) {
+	db, _ := open(t)
+	seen, err := db.Writer().Brain(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var won atomic.Int32
+	var all sync.WaitGroup
+	for range 6 {
+		all.Go(func() {
+			store := db.Writer()
+			defer store.Close()
+			switch _, err := store.TakeOver(t.Context(), seen, "x"); models.CodeOf(err) {
+			case "":
+				won.Add(1)
+			case models.FenceLost:
+			default:
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if won.Load() != 1 {
+		t.Errorf("%d took over", won.Load())
+	}
+}
+
+// TestFrozenInsideATransaction: the brain stands still between its fence and its commit, holding the row.
+func TestFrozenInsideATransaction(t *testing.T) {
+	w := newWorld(t)
+	task := w.ready()
+	plan := w.plan(&models.Plan{Tasks: []models.Task{task}})
+	link := newProxy(t, w.dsn)
+	first := connectThrough(t, w.dsn, link)
+	seen, err := w.store.Brain(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if plan.Epoch, err = first.TakeOver(t.Context(), seen, "frozen"); err != nil {
+		t.Fatal(err)
+	}
+	// Everything but the COMMIT arrives; then nothing more does, and the session stays open.
+	link.hold("commit")
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	answer := make(chan error, 1)
+	go func() { _, err := first.Apply(ctx, plan); answer <- err }()
+	link.waitHeld(t)
+	waitForLock(t, w.dsn)
+	began := time.Now()
+	second := w.db.Writer()
+	t.Cleanup(second.Close)
+	epoch := takeOver(t, second)
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("the takeover took %s", took)
+	}
+	if code := models.CodeOf(<-answer); code != models.Unclear {
+		t.Errorf("the frozen brain was told %q", code)
+	}
+	if n := one[int](t, w.db, `SELECT count(*) FROM tasks WHERE id = $1`, [16]byte(task.ID)); n != 0 {
+		t.Error("the frozen brain's transaction was committed after the takeover")
+	}
+	w.store, w.epoch, w.batch = second, epoch, w.batch-1
+	w.apply(&models.Plan{Tasks: []models.Task{task}})
+}
+
+// TestCommitCutOnTheWire: the link dies right after the COMMIT was sent, before or after it reached the server.
+func TestCommitCutOnTheWire(t *testing.T) {
+	for name, arrives := range map[string]bool{"it had happened": true, "it had not": false} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			link := newProxy(t, w.dsn)
+			store := connectThrough(t, w.dsn, link)
+			seen, err := store.Brain(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if w.epoch, err = store.TakeOver(t.Context(), seen, "cut"); err != nil {
+				t.Fatal(err)
+			}
+			w.store = store
+			task := w.ready()
+			if arrives {
+				link.cutAnswerAfter("commit")
+			} else {
+				link.cutBefore("commit")
+			}
+			plan := w.plan(&models.Plan{Tasks: []models.Task{task}})
+			if _, err := store.Apply(t.Context(), plan); models.CodeOf(err) != models.Unclear {
+				t.Fatalf("a cut commit answered %v", err)
+			}
+			link.pass()
+			if _, err := store.Apply(t.Context(), plan); models.CodeOf(err) != models.Unclear {
+				t.Errorf("an unclear store went on: %v", err)
+			}
+			happened, next, err := store.Recover(t.Context(), plan.Epoch, plan.Batch)
+			if err != nil || happened != arrives || next != plan.Epoch+1 {
+				t.Fatalf("recovered: happened %v, epoch %d, %v", happened, next, err)
+			}
+			w.epoch = next
+			if f := w.facts(&models.Need{Tasks: []models.TaskRef{refOf(task)}}); (len(f.Tasks) == 1) != arrives {
+				t.Errorf("the row: %+v", f.Tasks)
+			}
+			if !arrives {
+				w.batch--
+			}
+			w.apply(&models.Plan{Tasks: []models.Task{w.ready()}})
+		})
+	}
+}
+
+func TestRecoverAfterAnotherTookOver(t *testing.T) {
+	w := newWorld(t)
+	second := w.db.Writer()
+	t.Cleanup(second.Close)
+	takeOver(t, second)
+	for batch, want := range map[int64]bool{w.batch: true, w.batch + 1: false} {
+		happened, _, err := w.store.Recover(t.Context(), w.epoch, batch)
+		if models.CodeOf(err) != models.FenceLost || happened != want {
+			t.Errorf("batch %d: happened %v, %v", batch, happened, err)
+		}
+	}
+}
+
+func TestCertainRollbacks(t *testing.T) {
+	w := newWorld(t)
+	task := w.ready()
+	w.apply(&models.Plan{Tasks: []models.Task{task}})
+	holder, err := pgx.Connect(t.Context(), pgtest.Admin(t, w.dsn))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer holder.Close(context.Background())
+	if _, err := holder.Exec(t.Context(), `BEGIN; SELECT FROM tasks FOR UPDATE`); err != nil {
+		t.Fatal(err)
+	}
+	change := &models.Plan{Changes: []models.Change{{From: models.Ready, After: w.started(task)}}}
+	w.refused(models.Rollback, change) // 55P03 after lock_timeout
+	if _, err := holder.Exec(t.Context(), `ROLLBACK`); err != nil {
+		t.Fatal(err)
+	}
+	w.apply(change)
+}
+
+// TestSessionLost: a session that ended between two batches is replaced; its pid is stored anew before it is used.
+func TestSessionLost(t *testing.T) {
+	w := newWorld(t)
+	admin, err := pgx.Connect(t.Context(), pgtest.Admin(t, w.dsn))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer admin.Close(context.Background())
+	before := one[int](t, w.db, `SELECT backend_pid FROM brain`)
+	if _, err := admin.Exec(t.Context(), `SELECT pg_terminate_backend($1, 5000)`, before); err != nil {
+		t.Fatal(err)
+	}
+	task := w.ready()
+	plan := w.plan(&models.Plan{Tasks: []models.Task{task}})
+	_, err = w.store.Apply(t.Context(), plan)
+	switch models.CodeOf(err) {
+	case models.Unclear: // the writing side could not know that the session was gone
+		happened, next, err := w.store.Recover(t.Context(), plan.Epoch, plan.Batch)
+		if err != nil || happened {
+			t.Fatalf("recovered: happened %v, %v", happened, err)
+		}
+		w.epoch = next
+	case models.Unavailable:
+	default:
+		t.Fatalf("a batch on a lost session: %v", err)
+	}
+	w.batch--
+	w.apply(&models.Plan{Tasks: []models.Task{task}})
+	if after := one[int](t, w.db, `SELECT backend_pid FROM brain`); after == before {
+		t.Error("the new session is not in the row")
+	}
+}
+
+// connectThrough gives a store whose writer's connection goes through a proxy.
+func connectThrough(t *testing.T, dsn string, link *proxy) *postgres.Writer {
+	t.Helper()
+	db, err := postgres.Open(t.Context(), postgres.Options{URL: dsn, DirectURL: link.dsn})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(db.Close)
+	store := db.Writer()
+	t.Cleanup(store.Close)
+	return store
+}
+
+// waitForLock waits until a brain's transaction has begun to write: it holds the row by then.
+func waitForLock(t *testing.T, dsn string) {
+	t.Helper()
+	admin, err := pgx.Connect(t.Context(), pgtest.Admin(t, dsn))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer admin.Close(context.Background())
+	for {
+		var holders int
+		err := admin.QueryRow(t.Context(), `SELECT count(*) FROM pg_locks JOIN pg_stat_activity a USING (pid)
+			WHERE locktype = 'transactionid' AND granted AND a.datname = current_database() AND application_name = 'nightshift brain'`).Scan(&holders)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if holders > 0 {
+			return
+		}
+	}
+}
+
+// proxy stands between a store and PostgreSQL, and can hold or cut what passes.
+type proxy struct {
+	dsn    string
+	mu     sync.Mutex
+	word   string
+	mode   string // "": pass
+	held   chan struct{}
+	target func() (net.Conn, error)
+}
+
+func newProxy(t *testing.T, dsn string) *proxy {
+	t.Helper()
+	config, err := pgx.ParseConfig(dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	network, address := "tcp", net.JoinHostPort(config.Host, strconv.Itoa(int(config.Port)))
+	if strings.HasPrefix(config.Host, "/") {
+		network, address = "unix", fmt.Sprintf("%s/.s.PGSQL.%d", config.Host, config.Port)
+	}
+	p := &proxy{held: make(chan struct{}), target: func() (net.Conn, error) { return net.Dial(network, address) }}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	u, err := url.Parse(dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.Host = l.Addr().String()
+	q := u.Query()
+	q.Del("host")
+	q.Del("port")
+	q.Set("sslmode", "disable")
+	u.RawQuery = q.Encode()
+	p.dsn = u.String()
+	go func() {
+		for {
+			client, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go p.serve(client)
+		}
+	}()
+	return p
+}
+
+func (p *proxy) set(mode, word string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mode, p.word = mode, word
+}
+
+func (p *proxy) pass()                      { p.set("", "") }
+func (p *proxy) hold(word string)           { p.set("hold", word) }
+func (p *proxy) cutBefore(word string)      { p.set("cut before", word) }
+func (p *proxy) cutAnswerAfter(word string) { p.set("cut after", word) }
+
+func (p *proxy) waitHeld(t *testing.T) {
+	t.Helper()
+	select {
+	case <-p.held:
+	case <-time.After(10 * time.Second):
+		t.Fatal("nothing was held")
+	}
+}
+
+func (p *proxy) serve(client net.Conn) {
+	defer client.Close()
+	server, err := p.target()
+	if err != nil {
+		return
+	}
+	defer server.Close()
+	var muted atomic.Bool // answers go nowhere
+	gone := make(chan struct{})
+	go func() {
+		defer close(gone)
+		buf := make([]byte, 64<<10)
+		for {
+			n, err := server.Read(buf)
+			if err != nil || muted.Load() {
+				client.Close()
+				return
+			}
+			client.Write(buf[:n])
+		}
+	}()
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := client.Read(buf)
+		if err != nil {
+			return
+		}
+		chunk := buf[:n]
+		p.mu.Lock()
+		mode, word := p.mode, p.word
+		p.mu.Unlock()
+		at := bytes.Index(chunk, []byte("\x00"+word+"\x00")) // the statement's name in a Bind
+		if mode == "" || at < 0 {
+			server.Write(chunk)
+			continue
+		}
+		bind := at - 5 // its type and length stand before the name of the portal
+		switch mode {
+		case "hold":
+			server.Write(chunk[:bind])
+			server.Write([]byte{'H', 0, 0, 0, 4}) // Flush: what came so far is done
+			close(p.held)
+			<-gone // whatever the client does, its session stays as it is
+			return
+		case "cut before":
+			server.Write(chunk[:bind])
+			return
+		case "cut after":
+			muted.Store(true)
+			server.Write(chunk)
+			return
+		}
+	}
+}
