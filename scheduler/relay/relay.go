@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"math"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -17,9 +18,10 @@ type Options struct {
 	Read Read
 	// Oldest is the first batch whose events are all kept; nil: everything is kept.
 	Oldest func(ctx context.Context) (int64, error)
-	// Tail is the last committed batch, where following begins; nil: from the first batch on.
+	// Tail is the last committed batch: following begins there, and goes on from there while nobody listens. Without it
+	// the relay begins with the first batch, and learns of commits from Wakes alone.
 	Tail func(ctx context.Context) (int64, error)
-	// Wakes say that batches were committed; the relay looks by itself at every Poll (0: 1 s).
+	// Wakes say which batch was committed last; the relay looks by itself at every Poll (0: 1 s).
 	Wakes  []<-chan int64
 	Poll   time.Duration
 	Buffer int // events a listener may fall behind; 0: 1,024
@@ -29,7 +31,7 @@ type Options struct {
 const (
 	pollEvery = time.Second
 	buffer    = 1024
-	page      = 500
+	page      = 64 // a row may hold the thousands of events of one batch
 	readLimit = 5 * time.Second
 )
 
@@ -38,11 +40,14 @@ type Relay struct {
 	options Options
 	log     *slog.Logger
 
+	committed atomic.Int64 // the last batch heard of
+
 	mu        sync.Mutex
 	tail      int64 // handed out up to here
 	started   bool
 	stopped   bool
 	listeners map[*listener]struct{}
+	joined    int           // how often one was added
 	begun     chan struct{} // closed once tail is known
 }
 
@@ -73,7 +78,8 @@ func (r *Relay) Run(ctx context.Context) error {
 	wake := make(chan struct{}, 1)
 	for _, w := range r.options.Wakes {
 		go func() {
-			for range w { // ends when its sender closes it
+			for batch := range w { // ends when its sender closes it
+				r.heard(batch)
 				select {
 				case wake <- struct{}{}:
 				default:
@@ -83,54 +89,97 @@ func (r *Relay) Run(ctx context.Context) error {
 	}
 	poll := time.NewTicker(r.options.Poll)
 	defer poll.Stop()
-	for {
-		if err := r.follow(ctx); err != nil && ctx.Err() == nil {
+	for ask := true; ; {
+		if err := r.look(ctx, ask); err != nil && ctx.Err() == nil {
 			r.log.Warn("events can't be read", "after", r.tail, "error", err)
 		}
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-wake:
+			ask = false
 		case <-poll.C:
+			ask = true
 		}
 	}
 }
 
-// follow hands out everything that was committed since.
-func (r *Relay) follow(ctx context.Context) error {
-	if err := r.begin(ctx); err != nil {
-		return err
+func (r *Relay) heard(batch int64) {
+	for {
+		last := r.committed.Load()
+		if batch <= last || r.committed.CompareAndSwap(last, batch) {
+			return
+		}
+	}
+}
+
+// look hands out everything that was committed since; ask says that the last commit is not known from a wake.
+func (r *Relay) look(ctx context.Context, ask bool) error {
+	if (ask || !r.started) && r.options.Tail != nil {
+		tail, err := r.options.Tail(ctx)
+		if err != nil {
+			return err
+		}
+		r.heard(tail)
+	}
+	if !r.started {
+		r.begin()
 	}
 	for ctx.Err() == nil {
-		rows, more, err := r.read(ctx, nil, r.tail)
-		if err != nil || len(rows) == 0 {
+		if again, err := r.follow(ctx); err != nil || !again {
 			return err
-		}
-		r.hand(rows)
-		if !more {
-			return nil
 		}
 	}
 	return nil
 }
 
-// begin finds where following starts.
-func (r *Relay) begin(ctx context.Context) error {
-	if r.started {
-		return nil
-	}
-	var tail int64
-	if r.options.Tail != nil {
-		var err error
-		if tail, err = r.options.Tail(ctx); err != nil {
-			return err
-		}
-	}
+// begin lets listeners join.
+func (r *Relay) begin() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.tail, r.started = tail, true
+	r.started = true
+	if r.options.Tail != nil {
+		r.tail = r.committed.Load()
+	}
 	close(r.begun)
-	return nil
+}
+
+// follow reads one page for those who listen now and hands it out; while nobody does, nothing is read. again says that
+// there may be more.
+func (r *Relay) follow(ctx context.Context) (again bool, err error) {
+	committed := r.committed.Load() // before the read, which then sees all of it
+	envs, joined, nobody := r.wanted()
+	if nobody && r.options.Tail != nil {
+		return !r.hand(nil, committed, joined), nil
+	}
+	rows, more, err := r.read(ctx, envs, r.tail)
+	if err != nil {
+		return false, err
+	}
+	upTo := committed
+	if more {
+		upTo = rows[len(rows)-1].Batch
+	}
+	return !r.hand(rows, upTo, joined) || more, nil
+}
+
+// wanted is the union of what the listeners may see, nil for all, and how often one has joined so far.
+func (r *Relay) wanted() (envs []int32, joined int, nobody bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	seen := map[int32]bool{}
+	for l := range r.listeners {
+		if l.filter.Envs == nil {
+			return nil, r.joined, false
+		}
+		for _, env := range l.filter.Envs {
+			if !seen[env] {
+				seen[env] = true
+				envs = append(envs, env)
+			}
+		}
+	}
+	return envs, r.joined, len(r.listeners) == 0
 }
 
 // read gives rows of whole batches only: a page that may end inside its last batch leaves that batch to the next page.
@@ -156,10 +205,14 @@ func (r *Relay) read(ctx context.Context, envs []int32, after int64) (rows []Pac
 	}
 }
 
-// hand gives rows to who wants them. A listener whose buffer is full is cut.
-func (r *Relay) hand(rows []Packed) {
+// hand gives the rows up to a batch to who wants them. A listener whose buffer is full is cut. False: somebody has joined
+// since the rows were asked for, perhaps for others, and nothing was handed out.
+func (r *Relay) hand(rows []Packed, upTo int64, joined int) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.joined != joined {
+		return false
+	}
 	for l := range r.listeners {
 		events, last := l.filter.pick(rows, l.at)
 		l.at = last
@@ -171,7 +224,11 @@ func (r *Relay) hand(rows []Packed) {
 			l.out <- e
 		}
 	}
-	r.tail = rows[len(rows)-1].Batch
+	if len(rows) > 0 {
+		upTo = max(upTo, rows[len(rows)-1].Batch)
+	}
+	r.tail = max(r.tail, upTo)
+	return true
 }
 
 // cut ends a subscription; its listener resumes by position.

@@ -166,18 +166,22 @@ func TestNothingIsLostOrDoubledWhileJoining(t *testing.T) {
 		b := &ledger{}
 		r := start(t, Options{Read: b.read, Poll: 3 * time.Millisecond})
 		const batches = 400
-		go func() {
+		var wg sync.WaitGroup
+		wg.Go(func() {
 			for batch := int64(1); batch <= batches; batch++ {
-				b.add(batch, 1, "x")
+				b.add(batch, 1+int32(batch%7/6), "x") // every seventh of another environment
 				time.Sleep(time.Millisecond)
 			}
-		}()
-		var wg sync.WaitGroup
+		})
 		for i := range 20 {
 			wg.Go(func() {
 				time.Sleep(time.Duration(i*17) * time.Millisecond)
-				ch := r.Subscribe(t.Context(), Filter{Envs: []int32{1}}, Position{int64(i), 0})
-				for want := int64(max(i, 0) + 1); want <= batches; want++ {
+				env := int32(i%2 + 1)
+				ch := r.Subscribe(t.Context(), Filter{Envs: []int32{env}}, Position{int64(i), 0})
+				for want := int64(i + 1); want <= batches; want++ {
+					if 1+int32(want%7/6) != env {
+						continue
+					}
 					if e, ok := <-ch; !ok || e.Position.Batch != want {
 						t.Errorf("listener %d got %v (%v), wanted batch %d", i, e.Position, ok, want)
 						return
@@ -209,6 +213,31 @@ func TestASlowListenerIsCutAndResumes(t *testing.T) {
 			t.Fatalf("it got %d events, the last at %v", n, last)
 		}
 		same(t, take(t, r.Subscribe(t.Context(), Filter{}, last), 2), "2.0 a", "2.1 b")
+	})
+}
+
+// With nobody to hear them, events are not read; who comes later begins where things stand.
+func TestNothingIsReadForNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &ledger{}
+		wake := make(chan int64)
+		r := start(t, Options{Read: b.read, Tail: b.tail, Wakes: []<-chan int64{wake}})
+		for batch := int64(1); batch <= 50; batch++ {
+			b.add(batch, 1, "unheard")
+			wake <- batch
+		}
+		time.Sleep(5 * time.Second)
+		if b.reads != 0 {
+			t.Errorf("%d reads for nobody", b.reads)
+		}
+		ch := r.Subscribe(t.Context(), Filter{Envs: []int32{1}}, Live)
+		synctest.Wait()
+		b.add(51, 1, "heard")
+		b.add(51, 2, "another's")
+		wake <- 51
+		same(t, take(t, ch, 1), "51.0 heard")
+		same(t, take(t, r.Subscribe(t.Context(), Filter{}, Position{50, 0}), 2), "51.0 heard", "51.1 another's")
+		close(wake)
 	})
 }
 

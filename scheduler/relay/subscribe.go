@@ -78,6 +78,7 @@ func (r *Relay) join(l *listener, read int64) bool {
 		return false
 	}
 	r.listeners[l] = struct{}{}
+	r.joined++
 	return true
 }
 
