@@ -2,7 +2,6 @@ package engine
 
 import (
 	"fmt"
-	"slices"
 
 	"nightshift/models"
 	"nightshift/scheduler/board"
@@ -14,7 +13,6 @@ type batch struct {
 	facts     *models.Facts
 	cmd       *Command
 	replies   []Reply
-	claims    []*parkedClaim // those parked before this batch
 	rows      map[models.ID]*change
 	order     []*change
 	idem      map[models.IdemRef]*change
@@ -36,7 +34,7 @@ func (e *Engine) begin(number, epoch int64, facts *models.Facts) {
 	e.now = max(e.now, facts.Now)
 	e.b = &batch{
 		plan:  &models.Plan{Epoch: epoch, Batch: number, At: e.now},
-		facts: facts, claims: slices.Clone(e.claims), rows: map[models.ID]*change{}, idem: map[models.IdemRef]*change{}, once: map[models.OnceRef]models.Once{}, ended: map[models.ID]int{},
+		facts: facts, rows: map[models.ID]*change{}, idem: map[models.IdemRef]*change{}, once: map[models.OnceRef]models.Once{}, ended: map[models.ID]int{},
 	}
 }
 

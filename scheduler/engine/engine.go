@@ -84,7 +84,8 @@ func (e *Engine) Board() *board.Board { return e.board }
 func (e *Engine) Limits() (heads, most int) { return e.board.Limits.Heads, e.board.Limits.MostEntries }
 
 // Rebuild throws the board away and makes it anew. Within one process the leases keep their renewals and the tenants
-// their virtual times; leases the engine did not know get their worker's lease time anew. Parked claims stay parked.
+// their virtual times; leases the engine did not know get their worker's lease time anew. Parked claims are forgotten:
+// a batch that failed may have answered them without anybody hearing of it, so whoever holds the engine asks them again.
 func (e *Engine) Rebuild(s *models.Snapshot) {
 	old := e.board
 	e.board = board.Build(old.Limits, s)
@@ -124,10 +125,7 @@ func (e *Engine) Rebuild(s *models.Snapshot) {
 		e.numbers.class = max(e.numbers.class, n)
 	}
 	e.numbers.lane = max(e.numbers.lane, s.MostLane)
-	if e.b != nil {
-		e.claims = e.b.claims // the last batch was not committed: its answers were never given
-	}
-	e.b, e.dirty = nil, true
+	e.claims, e.b, e.dirty = nil, nil, true
 }
 
 func (e *Engine) restore(lease, before *board.Lease) {
