@@ -31,11 +31,15 @@ func (s *Server) health(ctx context.Context) Health {
 		return h
 	}
 	h.Database = "ok"
+	if migrated, err := s.deps.DB.Migrated(ctx); err != nil || !migrated {
+		return h
+	}
+	h.Migrated = true
 	brain, err := s.deps.World.Brain(ctx)
 	if err != nil {
 		return h
 	}
-	h.Migrated, h.Epoch = true, brain.Epoch
+	h.Epoch = brain.Epoch
 	if brain.Epoch > 0 && brain.RenewedAgo < brainSilence {
 		h.Status, h.Brain = "ok", "ok"
 	}
