@@ -103,12 +103,18 @@ func stored(err error) error {
 // defaultMaxBytes is what a document may have when its task does not say.
 const defaultMaxBytes = 4 << 20
 
-// document reads one document of an allowed folder. What can't be taken in is
-// the input's fault and says so: trying again does not mend it.
+// document reads one document of an allowed folder.
 func (s *station) document(root, path string, most int64) (string, error) {
 	if !s.readable(root) {
 		return "", workers.Errorf(protocol.ClassPermissionDenied, "folder %s: this worker may not read documents there", root)
 	}
+	return Document(root, path, most)
+}
+
+// Document reads one document below a folder, never outside it. What can't be
+// taken in is the input's fault and says so: trying again does not mend it.
+// Most is in bytes, 0 the default of 4 MB.
+func Document(root, path string, most int64) (string, error) {
 	if most <= 0 {
 		most = defaultMaxBytes
 	}

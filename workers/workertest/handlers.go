@@ -229,6 +229,9 @@ func (s *Server) lease(who *worker, most int) []protocol.Lease {
 		t.granted, t.missing = time.Now(), time.Time{}
 		t.Expires = t.granted.Add(time.Duration(who.leaseSeconds) * time.Second)
 		s.leases[t.token], s.issued[t.token] = t, t
+		if s.Changed != nil {
+			s.Changed(t)
+		}
 		l := t.Lease
 		l.LeaseToken, l.LeaseExpiresAt, l.Attempt = t.token, protocol.At(t.Expires), t.Attempts
 		l.AttemptID, l.Checkpoint = fmt.Sprintf("att_%d", s.numbered), t.Checkpoint

@@ -25,7 +25,10 @@ const (
 type Server struct {
 	sync.Mutex
 	TokenLife time.Duration // default 15 min
-	URL       string
+	// Changed, when set before the first task, is told of each change of a
+	// task's state, under Lock.
+	Changed func(*Task)
+	URL     string
 
 	t        testing.TB
 	address  string
@@ -191,15 +194,27 @@ func (s *Server) Submit(taskType string, payload any, change ...func(*protocol.L
 	}
 	s.Lock()
 	defer s.Unlock()
-	s.numbered++
-	t := &Task{ID: fmt.Sprintf("task_%04d", s.numbered), State: "ready"}
-	t.Lease = protocol.Lease{TaskID: t.ID, Type: taskType, Payload: raw, IdempotencyKey: t.ID}
+	t := s.Add(taskType, raw, "ready")
 	for _, c := range change {
 		c(&t.Lease)
 	}
+	return t
+}
+
+// Add adds a task in a state, under Lock.
+func (s *Server) Add(taskType string, payload json.RawMessage, state string) *Task {
+	s.numbered++
+	t := &Task{ID: fmt.Sprintf("task_%04d", s.numbered), State: state}
+	t.Lease = protocol.Lease{TaskID: t.ID, Type: taskType, Payload: payload, IdempotencyKey: t.ID}
 	s.tasks = append(s.tasks, t)
 	s.changed.Broadcast()
 	return t
+}
+
+// Free makes a waiting task ready, under Lock.
+func (s *Server) Free(t *Task) {
+	t.State = "ready"
+	s.changed.Broadcast()
 }
 
 // Signal sends a signal to a running task with the next heartbeat.
@@ -241,6 +256,9 @@ func (s *Server) AwaitState(t *Task, state string) {
 func (s *Server) unlease(t *Task, state string) {
 	delete(s.leases, t.token)
 	t.token, t.State = "", state
+	if s.Changed != nil {
+		s.Changed(t)
+	}
 	s.changed.Broadcast()
 }
 
