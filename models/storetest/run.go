@@ -37,19 +37,20 @@ const dawn = models.Instant(1_790_000_000_000_000)
 
 // run is one script on its way.
 type run struct {
-	t      *testing.T
-	rng    *rand.Rand
-	now    models.Instant
-	config engine.Config
-	sides  [2]*side
-	known  known
-	asked  map[models.ID]*engine.Command // that may still be answered
-	ticks  map[models.ID]bool            // of the engine's own, by their ids
-	parked []*engine.Command             // claims without an answer yet, in the order they came
-	gates  map[models.TaskRef]string
-	states map[models.TaskRef]models.State
-	op     string
-	counts Counts
+	t       *testing.T
+	rng     *rand.Rand
+	now     models.Instant
+	config  engine.Config
+	sides   [2]*side
+	known   known
+	asked   map[models.ID]*engine.Command // that may still be answered
+	dropped map[models.ID]bool            // claims that were taken off
+	ticks   map[models.ID]bool            // of the engine's own, by their ids
+	parked  []*engine.Command             // claims without an answer yet, in the order they came
+	gates   map[models.TaskRef]string
+	states  map[models.TaskRef]models.State
+	op      string
+	counts  Counts
 }
 
 // Run tells the script of a seed to two stores and fails where they, or a board and its rebuild, differ. newStores
@@ -58,7 +59,7 @@ type run struct {
 func Run(t *testing.T, seed uint64, ops int, newStores func(t *testing.T, clock func() models.Instant) (a, b engine.Store), small bool) Counts {
 	t.Helper()
 	r := &run{
-		t: t, rng: rand.New(rand.NewPCG(seed, 0x6e69676874)), now: dawn, config: configure(seed, small), asked: map[models.ID]*engine.Command{}, ticks: map[models.ID]bool{},
+		t: t, rng: rand.New(rand.NewPCG(seed, 0x6e69676874)), now: dawn, config: configure(seed, small), asked: map[models.ID]*engine.Command{}, ticks: map[models.ID]bool{}, dropped: map[models.ID]bool{},
 		gates: map[models.TaskRef]string{}, states: map[models.TaskRef]models.State{}, op: "begin",
 	}
 	a, b := newStores(t, func() models.Instant { return r.now })
@@ -201,12 +202,20 @@ func (r *run) rebuild() {
 	r.counts.Rebuilds++
 }
 
-// again asks what was not answered: the batch and the claims that were parked.
+// again asks what was not answered. Claims that were parked are taken off and asked anew, as whoever lost touch with the
+// engine's promises does: a decision that nobody heard of may have answered them.
 func (r *run) again(commands []*engine.Command) {
 	r.t.Helper()
-	waiting := r.parked
+	var anew []*engine.Command
+	for _, c := range r.parked {
+		claim := *c.Claim
+		off, on := r.command(&engine.Command{Return: &engine.Return{Claim: c.ID}}), r.command(&engine.Command{Claim: &claim})
+		delete(r.asked, c.ID)
+		r.dropped[c.ID], r.asked[off.ID], r.asked[on.ID] = true, off, on
+		commands, anew = append(commands, off), append(anew, on)
+	}
 	r.parked = nil
-	if commands = append(waiting, commands...); len(commands) > 0 {
+	if commands = append(commands, anew...); len(commands) > 0 {
 		r.turn(commands, noFault)
 	}
 }

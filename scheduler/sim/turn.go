@@ -117,11 +117,20 @@ func (w *World) rebuild() {
 	w.result.Counters["rebuilds"]++
 }
 
-// again asks what was not answered: the batch, and the claims that were parked.
+// again asks what was not answered. Claims that were parked are taken off and asked anew: a decision that nobody heard
+// of may have answered them.
 func (w *World) again(commands []*engine.Command) {
-	waiting := w.parked
+	var anew []*engine.Command
+	for _, c := range w.parked {
+		claim := *c.Claim
+		on := &engine.Command{ID: w.id(), Claim: &claim}
+		w.waits[on.ID] = w.waits[c.ID]
+		delete(w.waits, c.ID)
+		commands = append(commands, &engine.Command{ID: w.id(), Return: &engine.Return{Claim: c.ID}})
+		anew = append(anew, on)
+	}
 	w.parked = nil
-	if commands = append(waiting, commands...); len(commands) > 0 {
+	if commands = append(commands, anew...); len(commands) > 0 {
 		w.turn(commands)
 	}
 }
