@@ -1,7 +1,7 @@
 // One event stream a browser. The tab that holds the lock reads it and tells
 // the others over a channel; each tab draws again, at most once a second, the
 // regions that a hint names. A hint carries no data, only what moved:
-// {"scope": "tenant/environment", "topics": ["tasks"], "ids": ["task_…"], "more": false}
+// {"scope": "7", "topics": ["tasks"], "ids": ["task_…"], "more": false}
 (function () {
   "use strict";
   var pace = 1000;
@@ -9,6 +9,7 @@
   var timer = null;
   var drawn = 0;
   var open = new Map();
+  var lastDrawn = new Map();
 
   function matches(region, hint) {
     return region.dataset.live.split(" ").some(function (word) {
@@ -28,13 +29,21 @@
     return Boolean(picked && !picked.isCollapsed && region.contains(picked.anchorNode));
   }
 
+  // A costly region names a longer pace of its own.
+  function tooSoon(region) {
+    var least = Number(region.dataset.pace || 0);
+    if (Date.now() - (lastDrawn.get(region.id) || 0) < least) return true;
+    lastDrawn.set(region.id, Date.now());
+    return false;
+  }
+
   function draw() {
     timer = null;
     if (document.hidden) return;
     drawn = Date.now();
     Array.from(waiting).forEach(function (id) {
       var region = document.getElementById(id);
-      if (region && inUse(region)) return;
+      if (region && (inUse(region) || tooSoon(region))) return;
       waiting.delete(id);
       if (region && window.htmx) window.htmx.trigger(region, "refresh");
     });
@@ -94,8 +103,10 @@
       heard(event.data);
     });
     channel.postMessage({ ask: true });
+    var asked = Date.now();
     navigator.locks.request("nightshift-stream", function () {
       leads = true;
+      if (Date.now() - asked > pace) all(); // the tab that led before is gone, and hints with it
       listen(function (message) {
         if (message.live) last = message.live;
         heard(message);

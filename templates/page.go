@@ -38,6 +38,7 @@ type Scope struct {
 	Environment string
 	Production  bool
 	Timezone    string // IANA, of the tenant
+	Stream      string // what hints of the live stream call this scope
 	Carry       bool   // links name the scope, because the viewer may change it
 }
 
@@ -130,9 +131,6 @@ func ObjectPath(collection, id string, action ...string) string {
 func (p Page) look(tenant, environment string) string {
 	return "/?" + url.Values{"tenant": {tenant}, "environment": {environment}}.Encode()
 }
-
-// scopeName tells the live stream apart from those of other scopes.
-func (p Page) scopeName() string { return p.Scope.Tenant + "/" + p.Scope.Environment }
 
 // initials stand for a tenant where its name has no room.
 func initials(s Scope) string {

@@ -90,6 +90,13 @@ func arranged(counts []StateCount, order []string) []StateCount {
 	return out
 }
 
+func (s StateCount) figure() string {
+	if s.More {
+		return short(s.Count) + "+"
+	}
+	return short(s.Count)
+}
+
 func total(counts []StateCount) int {
 	sum := 0
 	for _, entry := range counts {

@@ -153,3 +153,11 @@ func laneSub(lane LaneRow) string {
 	}
 	return text
 }
+
+// orDash writes a figure that may not be known.
+func orDash(n int) string {
+	if n < 0 {
+		return "–"
+	}
+	return short(n)
+}

@@ -18,7 +18,7 @@ func samplePage(name, path string) Page {
 	return Page{
 		Name: name, Path: path, Now: sampleNow, CSRF: "csrf-of-the-session",
 		Viewer: Viewer{Email: "operator@nightshift.example", Role: "platform operator", Write: true, Admin: true, Platform: true},
-		Scope:  Scope{Tenant: "northwind", TenantName: "Northwind Research", Environment: "production", Production: true, Timezone: "Africa/Lusaka", Carry: true},
+		Scope:  Scope{Tenant: "northwind", TenantName: "Northwind Research", Environment: "production", Production: true, Timezone: "Africa/Lusaka", Stream: "1", Carry: true},
 		Tenants: []Choice{
 			{Slug: "northwind", Name: "Northwind Research"}, {Slug: "larkspur", Name: "Larkspur Press"},
 		},
@@ -46,7 +46,7 @@ func sampleTiles() []LaneTile {
 }
 
 func sampleStates() []StateCount {
-	return []StateCount{{"succeeded", 41268}, {"running", 197}, {"ready", 25848}, {"pending", 1204}, {"scheduled", 12}, {"retry_wait", 31}, {"dead_letter", 48}, {"failed", 6}, {"cancelled", 19}, {"skipped", 3}}
+	return []StateCount{{State: "succeeded", Count: 41268}, {State: "running", Count: 197}, {State: "ready", Count: 25848}, {State: "pending", Count: 1204}, {State: "scheduled", Count: 12}, {State: "retry_wait", Count: 31}, {State: "dead_letter", Count: 48}, {State: "failed", Count: 6}, {State: "cancelled", Count: 19}, {State: "skipped", Count: 3}}
 }
 
 func sampleDead() []DeadGroup {
@@ -72,10 +72,10 @@ func sampleDead() []DeadGroup {
 
 func sampleWorkflows() []WorkflowRow {
 	return []WorkflowRow{
-		{ID: "wf_01k9h1v2w3x4y5z6a7b8c9d0e1", Name: "night of northwind", State: "running", CreatedAt: before(19 * time.Minute), Counts: []StateCount{{"succeeded", 3120}, {"running", 41}, {"ready", 982}, {"pending", 204}, {"dead_letter", 31}}},
-		{ID: "wf_01k9h1v2w3x4y5z6a7b8c9d0e2", Name: "night of larkspur", State: "running", CreatedAt: before(19 * time.Minute), Counts: []StateCount{{"succeeded", 1240}, {"running", 16}, {"ready", 2610}, {"pending", 480}}},
-		{ID: "wf_01k9h1v2w3x4y5z6a7b8c9d0e3", Name: "reindex of the handbook", State: "paused", CreatedAt: before(4 * time.Hour), Counts: []StateCount{{"succeeded", 80}, {"ready", 120}}},
-		{ID: "wf_01k9h1v2w3x4y5z6a7b8c9d0e4", Name: nasty, State: "failed", CreatedAt: before(26 * time.Hour), FinishedAt: before(25 * time.Hour), Counts: []StateCount{{"succeeded", 18}, {"failed", 1}, {"skipped", 2}, {"dead_letter", 1}}},
+		{ID: "wf_01k9h1v2w3x4y5z6a7b8c9d0e1", Name: "night of northwind", State: "running", CreatedAt: before(19 * time.Minute), Counts: []StateCount{{State: "succeeded", Count: 3120}, {State: "running", Count: 41}, {State: "ready", Count: 982}, {State: "pending", Count: 204}, {State: "dead_letter", Count: 31}}},
+		{ID: "wf_01k9h1v2w3x4y5z6a7b8c9d0e2", Name: "night of larkspur", State: "running", CreatedAt: before(19 * time.Minute), Counts: []StateCount{{State: "succeeded", Count: 1240}, {State: "running", Count: 16}, {State: "ready", Count: 2610}, {State: "pending", Count: 480}}},
+		{ID: "wf_01k9h1v2w3x4y5z6a7b8c9d0e3", Name: "reindex of the handbook", State: "paused", CreatedAt: before(4 * time.Hour), Counts: []StateCount{{State: "succeeded", Count: 80}, {State: "ready", Count: 120}}},
+		{ID: "wf_01k9h1v2w3x4y5z6a7b8c9d0e4", Name: nasty, State: "failed", CreatedAt: before(26 * time.Hour), FinishedAt: before(25 * time.Hour), Counts: []StateCount{{State: "succeeded", Count: 18}, {State: "failed", Count: 1}, {State: "skipped", Count: 2}, {State: "dead_letter", Count: 1}}},
 	}
 }
 

@@ -113,7 +113,7 @@ type TenantRow struct {
 	Ready     int
 	Running   int
 	Dead      int
-	Succeeded int // last 24 hours
+	Succeeded int // in the last 24 hours; below 0, as the others, not known
 	Got       float64
 	Deserved  float64
 	CreatedAt time.Time

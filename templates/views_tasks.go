@@ -6,6 +6,7 @@ import "time"
 type StateCount struct {
 	State string
 	Count int
+	More  bool // at least so many
 }
 
 // Ref points at another object.

@@ -28,6 +28,7 @@ type WorkflowView struct {
 	Budget    []Meter
 	Nodes     []Node
 	Edges     []Edge
+	Beyond    int       // tasks left out of the graph
 	Tasks     []TaskRow // those that matter first: dead, running, waiting
 	More      int       // tasks not listed
 
