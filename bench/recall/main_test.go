@@ -1,0 +1,92 @@
+package main
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"nightshift/workers/index"
+	"nightshift/workers/text"
+)
+
+// build writes an index over a package of the standard library.
+func build(t *testing.T) (folder string, claimed index.Evaluation) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(runtime.GOROOT(), "src", "net", "http", "*.go"))
+	if err != nil || len(files) == 0 {
+		t.Skip("no Go distribution here to index")
+	}
+	var entries []index.Entry
+	paths := map[uint32]string{}
+	for i, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		paths[uint32(i)] = file
+		for _, c := range text.Chunks(file, string(content)) {
+			e := index.Entry{Document: uint32(i), Section: uint32(c.Section), Heading: c.Heading, Terms: text.Vector(c.Text)}
+			entries = append(entries, e)
+			if c.Piece == 0 && c.Heading != "" {
+				e.Query, e.Terms = true, text.Vector(c.Heading)
+				entries = append(entries, e)
+			}
+		}
+	}
+	x := index.Build(entries, paths)
+	folder = t.TempDir()
+	if _, err := x.Write(folder); err != nil {
+		t.Fatal(err)
+	}
+	return folder, index.Evaluate(x, 10)
+}
+
+// Two programs that share no code for it find the same figures in an index.
+func TestTheSecondOpinionAgrees(t *testing.T) {
+	folder, claimed := build(t)
+	f, err := measure(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%+v", f)
+	if math.Abs(f.RecallAt10-claimed.RecallAtK) > 0.001 || math.Abs(f.MRR-claimed.MRR) > 0.001 || f.Queries != claimed.Queries {
+		t.Errorf("found %+v, claimed was %+v", f, claimed)
+	}
+	if err := f.judge(claimed.RecallAtK); err != nil {
+		t.Error(err)
+	}
+	if f.judge(claimed.RecallAtK+0.01) == nil {
+		t.Error("a wrong claim passed")
+	}
+	spoilt := f
+	spoilt.ShuffledRecallAt = f.RecallAt10 / 2
+	if spoilt.judge(-1) == nil {
+		t.Error("an index no better than a shuffled one passed")
+	}
+}
+
+func TestWhatIsNoIndexIsRefused(t *testing.T) {
+	folder, _ := build(t)
+	if _, err := measure(t.TempDir()); err == nil {
+		t.Error("an empty folder was measured")
+	}
+	versions, err := filepath.Glob(filepath.Join(folder, "v-*", "vectors.bin"))
+	if err != nil || len(versions) != 1 {
+		t.Fatal(versions, err)
+	}
+	content, err := os.ReadFile(versions[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(versions[0], content[:len(content)/2], 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := measure(folder); err == nil {
+		t.Error("half a file was measured")
+	}
+	if _, _, err := index.Open(folder); err == nil {
+		t.Error("half a file was opened")
+	}
+}
