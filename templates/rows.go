@@ -154,10 +154,9 @@ func laneSub(lane LaneRow) string {
 	return text
 }
 
-// orDash writes a figure that may not be known.
-func orDash(n int) string {
-	if n < 0 {
-		return "–"
+func agoOrNever(now, at time.Time) string {
+	if at.IsZero() || now.Sub(at) > 24*time.Hour {
+		return "never"
 	}
-	return short(n)
+	return ago(now, at)
 }

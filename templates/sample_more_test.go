@@ -92,7 +92,7 @@ func sampleWorkers() WorkersView {
 func sampleLanes() LanesView {
 	var v LanesView
 	for i, tile := range sampleTiles() {
-		row := LaneRow{LaneTile: tile, Weight: []int{8, 4, 2, 1, 1}[i], Elastic: i >= 2, Pause: tile.State != "paused", Resume: tile.State == "paused"}
+		row := LaneRow{LaneTile: tile, Weight: []float64{8, 4, 2, 1, 1}[i], Elastic: i >= 2, Pause: tile.State != "paused", Resume: tile.State == "paused"}
 		if i == 4 {
 			row.Patterns, row.Description = []string{"text.embed", "llm.*"}, "Vectors of the night"
 		}
@@ -106,12 +106,12 @@ func sampleTenants() TenantsView {
 		{ID: "ten_1", Slug: "northwind", Name: "Northwind Research", Weight: 5, Timezone: "Africa/Lusaka", Ready: 23841, Running: 141, Dead: 34, Succeeded: 31200, Got: 0.722, Deserved: 0.714, CreatedAt: before(90 * 24 * time.Hour)},
 		{ID: "ten_2", Slug: "larkspur", Name: "Larkspur Press", Weight: 2, Timezone: "Europe/Lisbon", Ready: 2007, Running: 56, Dead: 14, Succeeded: 10068, Got: 0.278, Deserved: 0.286, CreatedAt: before(30 * 24 * time.Hour)},
 		{ID: "ten_3", Slug: "quiet.one", Name: nasty, Weight: 1, Timezone: "UTC", Suspended: true, CreatedAt: before(40 * time.Minute)},
-	}, Form: TenantForm{Weight: "1", Timezone: "UTC"}}
+	}, Counted: true, Form: TenantForm{Weight: "1", Timezone: "UTC"}}
 }
 
 func sampleSystem() SystemView {
 	return SystemView{
-		Brain: "rep_01k9h0aaaaaaaaaaaaaaaaaaaa", Address: "10.0.4.11:8080", Epoch: 7, Batch: 1284410, RenewedAt: before(time.Second), Depth: 3, PerSecond: 812.4,
+		Brain: "rep_01k9h0aaaaaaaaaaaaaaaaaaaa", Address: "10.0.4.11:8080", Epoch: 7, Batch: 1284410, RenewedAt: before(time.Second),
 		Replicas: []ReplicaRow{{"rep_01k9h0aaaaaaaaaaaaaaaaaaaa", "https://10.0.4.11:8080", 4117, "0.1.0", true, before(time.Second)}, {"rep_01k9h0bbbbbbbbbbbbbbbbbbbb", "https://10.0.4.12:8080", 2204, "0.1.0", false, before(2 * time.Second)}},
 		Board:    []Pair{{"Entries", "50,218"}, {"Lines", "412"}, {"Rebuild", "310 ms"}},
 		Database: []Pair{{"PostgreSQL", "15.13"}, {"Size", "2.4 GB"}, {"Oldest transaction", "0.2 s"}, {"Connections", "18 of 100"}},

@@ -81,7 +81,7 @@ type LanesView struct{ Lanes []LaneRow }
 // LaneRow is a lane with its settings.
 type LaneRow struct {
 	LaneTile
-	Weight      int
+	Weight      float64
 	Patterns    []string
 	HighWater   int
 	Elastic     bool
@@ -93,6 +93,7 @@ type LaneRow struct {
 // TenantsView is the list of tenants.
 type TenantsView struct {
 	Tenants []TenantRow
+	Counted bool // the rows say how many tasks stand where
 	Form    TenantForm
 }
 
@@ -113,7 +114,7 @@ type TenantRow struct {
 	Ready     int
 	Running   int
 	Dead      int
-	Succeeded int // in the last 24 hours; below 0, as the others, not known
+	Succeeded int // in the last 24 hours
 	Got       float64
 	Deserved  float64
 	CreatedAt time.Time
@@ -126,8 +127,6 @@ type SystemView struct {
 	Epoch     int
 	Batch     int
 	RenewedAt time.Time
-	Depth     int
-	PerSecond float64
 	Replicas  []ReplicaRow
 	Board     []Pair
 	Database  []Pair

@@ -1,0 +1,195 @@
+package ui
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"nightshift/models"
+)
+
+// Bounds of what the hub keeps.
+const (
+	hintIDs    = 50 // objects a hint names one by one
+	recentMost = 40 // last events of an environment
+	hintEnvs   = 500
+)
+
+// Hub turns events into hints for browsers: what moved, never the data. It keeps the last events of each environment
+// for the first page.
+type Hub struct {
+	mu        sync.Mutex
+	listeners map[*listener]struct{}
+	recent    map[int32][]models.Event
+}
+
+// Hint says what moved in one environment, so that pages draw the regions that show it again.
+type Hint struct {
+	Scope  string   `json:"scope,omitempty"` // number of the environment; empty: for all
+	Topics []string `json:"topics"`
+	IDs    []string `json:"ids,omitempty"`
+	More   bool     `json:"more,omitempty"` // further objects moved
+}
+
+// listener is one browser's stream with what it has not been told yet.
+type listener struct {
+	envs    []int32 // nil: all
+	wake    chan struct{}
+	pending map[int32]*Hint
+	reset   bool
+}
+
+// NewHub makes a hub; whoever follows the events hands them to Take.
+func NewHub() *Hub {
+	return &Hub{listeners: map[*listener]struct{}{}, recent: map[int32][]models.Event{}}
+}
+
+// Follow takes every event of a channel until it closes or ctx ends, then has all browsers draw everything again: the
+// events between this channel and the next are not known.
+func (h *Hub) Follow(ctx context.Context, events <-chan models.Event) {
+	defer h.Reset()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case e, ok := <-events:
+			if !ok {
+				return
+			}
+			h.Take(e)
+		}
+	}
+}
+
+// Take notes one event.
+func (h *Hub) Take(e models.Event) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !e.Task.IsZero() || !e.Workflow.IsZero() {
+		h.remember(e)
+	}
+	topics := topicsOf(e.Name)
+	for l := range h.listeners {
+		if e.Env == 0 || l.envs == nil || slices.Contains(l.envs, e.Env) {
+			l.note(e, topics)
+		}
+	}
+}
+
+func (h *Hub) remember(e models.Event) {
+	kept := append(h.recent[e.Env], e)
+	if len(kept) > 2*recentMost {
+		kept = slices.Clone(kept[len(kept)-recentMost:])
+	}
+	h.recent[e.Env] = kept
+}
+
+// Recent gives the last events of an environment, newest first.
+func (h *Hub) Recent(env int32, most int) []models.Event {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	kept := h.recent[env]
+	out := slices.Clone(kept[max(0, len(kept)-most):])
+	slices.Reverse(out)
+	return out
+}
+
+// Reset has every browser draw everything again.
+func (h *Hub) Reset() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for l := range h.listeners {
+		l.reset = true
+		l.rouse()
+	}
+}
+
+func (h *Hub) join(envs []int32) *listener {
+	l := &listener{envs: envs, wake: make(chan struct{}, 1), pending: map[int32]*Hint{}}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.listeners[l] = struct{}{}
+	return l
+}
+
+func (h *Hub) leave(l *listener) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.listeners, l)
+}
+
+// take gives what a listener has not been told yet.
+func (h *Hub) take(l *listener) (hints []*Hint, reset bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, hint := range l.pending {
+		hints = append(hints, hint)
+	}
+	slices.SortFunc(hints, func(a, b *Hint) int { return strings.Compare(a.Scope, b.Scope) })
+	l.pending, reset, l.reset = map[int32]*Hint{}, l.reset, false
+	return hints, reset
+}
+
+func (l *listener) note(e models.Event, topics []string) {
+	hint := l.pending[e.Env]
+	if hint == nil {
+		if len(l.pending) >= hintEnvs {
+			l.reset = true
+			return
+		}
+		hint = &Hint{}
+		if e.Env != 0 {
+			hint.Scope = strconv.Itoa(int(e.Env))
+		}
+		l.pending[e.Env] = hint
+	}
+	for _, topic := range topics {
+		if !slices.Contains(hint.Topics, topic) {
+			hint.Topics = append(hint.Topics, topic)
+		}
+	}
+	hint.name(e.Task.Text(models.TaskPrefix))
+	hint.name(e.Workflow.Text(models.WorkflowPrefix))
+	l.rouse()
+}
+
+func (h *Hint) name(id string) {
+	switch {
+	case id == "" || h.More || slices.Contains(h.IDs, id):
+	case len(h.IDs) == hintIDs:
+		h.IDs, h.More = nil, true
+	default:
+		h.IDs = append(h.IDs, id)
+	}
+}
+
+func (l *listener) rouse() {
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
+}
+
+// topicsOf says which regions show what an event changes.
+func topicsOf(name string) []string {
+	noun, verb, _ := strings.Cut(name, ".")
+	switch noun {
+	case "task":
+		if verb == "dead_lettered" || verb == "redriven" || verb == "failed" || verb == "cancelled" {
+			return []string{"tasks", "lanes", "dead"}
+		}
+		return []string{"tasks", "lanes"}
+	case "workflow":
+		return []string{"workflows"}
+	case "worker":
+		return []string{"workers"}
+	case "lane":
+		return []string{"lanes"}
+	case "brain":
+		return []string{"system"}
+	default:
+		return []string{noun}
+	}
+}
