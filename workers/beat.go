@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"time"
 
@@ -36,6 +37,7 @@ func (w *Worker) beatLoop(ctx context.Context) {
 		s := w.session()
 		if err := w.beat(ctx, s); err != nil {
 			w.recover(ctx, s, failures, err)
+			w.unparkIfDead(err)
 			failures++
 			continue
 		}
@@ -49,6 +51,18 @@ func (w *Worker) beatEvery() time.Duration {
 		seconds = protocol.DefaultLeaseSeconds / 3
 	}
 	return time.Duration(seconds * float64(time.Second))
+}
+
+// unparkIfDead gives the parked claim up when the link that should carry its
+// answer is dead: it would wait out its half minute there.
+func (w *Worker) unparkIfDead(err error) {
+	var dead *client.Unreachable
+	if !errors.As(err, &dead) {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.unpark()
 }
 
 // untilBeat waits for the next beat; false when ctx ended.

@@ -45,6 +45,11 @@ func (w *Worker) room() int {
 
 func (w *Worker) claim(ctx context.Context, s registration, room int) (protocol.ClaimAnswer, error) {
 	wait := int(w.options.ClaimWait / time.Second)
+	ctx, give := context.WithCancel(ctx)
+	defer give()
+	w.mu.Lock()
+	w.unpark = give
+	w.mu.Unlock()
 	var answer protocol.ClaimAnswer
 	_, err := w.client.Do(ctx, client.Call{
 		Method: http.MethodPost, Path: "/v1/workers/" + s.WorkerID + "/claim", Headers: sessionHeader(s),

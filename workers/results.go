@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"sync"
+	"time"
 
 	"nightshift/workers/client"
 	"nightshift/workers/protocol"
@@ -14,6 +15,10 @@ const (
 	maxResultsACall     = 200
 	maxResultBytesACall = 4 << 20
 )
+
+// answerTimeout is how long a call that needs no waiting may take before it is
+// made again: the link may be dead, and repeating is safe.
+const answerTimeout = 10 * time.Second
 
 // outbox holds finished results until they are settled.
 type outbox struct {
@@ -79,7 +84,7 @@ func (w *Worker) settle(ctx context.Context, batch []protocol.Result) bool {
 		var answer protocol.ResultsAnswer
 		_, err := w.client.Do(ctx, client.Call{
 			Method: http.MethodPost, Path: "/v1/workers/" + s.WorkerID + "/results", Headers: sessionHeader(s),
-			In: protocol.ResultsRequest{Results: batch}, Out: &answer,
+			In: protocol.ResultsRequest{Results: batch}, Out: &answer, Timeout: answerTimeout,
 		})
 		switch {
 		case err == nil:

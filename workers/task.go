@@ -153,19 +153,24 @@ func (t *Task) MoveWatermark(value any) error {
 	return nil
 }
 
-// call speaks in the single form, under this attempt's lease.
+// call speaks in the single form, under this attempt's lease. A server that
+// does not know the worker (any more) is told of it again, once.
 func (t *Task) call(ctx context.Context, verb string, in, out any) error {
-	_, err := t.worker.client.Persist(ctx, client.Call{
-		Method: http.MethodPost, Path: "/v1/tasks/" + t.TaskID + "/" + verb, In: in, Out: out,
-		Headers: map[string]string{
-			protocol.HeaderSession: t.worker.session().Session, protocol.HeaderLease: t.LeaseToken,
-		},
-	})
-	if client.Code(err) == protocol.CodeLeaseLost {
-		t.end(ErrLeaseLost)
-		return ErrLeaseLost
+	for again := true; ; again = false {
+		s := t.worker.session()
+		_, err := t.worker.client.Persist(ctx, client.Call{
+			Method: http.MethodPost, Path: "/v1/tasks/" + t.TaskID + "/" + verb, In: in, Out: out,
+			Headers: map[string]string{protocol.HeaderSession: s.Session, protocol.HeaderLease: t.LeaseToken},
+		})
+		switch {
+		case client.Code(err) == protocol.CodeLeaseLost:
+			t.end(ErrLeaseLost)
+			return ErrLeaseLost
+		case client.Code(err) == protocol.CodeNotFound && again && t.worker.register(ctx, s.number) == nil:
+		default:
+			return err
+		}
 	}
-	return err
 }
 
 // end ends the handler's context with the reason.

@@ -26,6 +26,7 @@ type Worker struct {
 	running int
 	freed   chan struct{} // a slot came free
 	hurry   chan struct{} // a beat is wanted early
+	unpark  func()        // gives the parked claim up, so that it is made anew
 
 	registering sync.Mutex
 	outbox      *outbox
@@ -51,7 +52,7 @@ func New(o Options) (*Worker, error) {
 	}
 	return &Worker{
 		options: o, client: c, handlers: map[string]Handler{}, held: map[string]*Task{},
-		freed: make(chan struct{}, 1), hurry: make(chan struct{}, 1), outbox: newOutbox(),
+		freed: make(chan struct{}, 1), hurry: make(chan struct{}, 1), outbox: newOutbox(), unpark: func() {},
 	}, nil
 }
 

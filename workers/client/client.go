@@ -54,9 +54,14 @@ func New(o Options) (*Client, error) {
 	if o.ClientID == "" || o.ClientSecret == "" {
 		return nil, errors.New("client id and client secret are needed")
 	}
+	// A link that has gone dead without a word is noticed within ten seconds.
+	dialer := &net.Dialer{
+		Timeout:         5 * time.Second,
+		KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 4 * time.Second, Interval: 2 * time.Second, Count: 3},
+	}
 	transport := &http.Transport{
 		Proxy:               http.ProxyFromEnvironment,
-		DialContext:         (&net.Dialer{Timeout: 5 * time.Second, KeepAlive: 15 * time.Second}).DialContext,
+		DialContext:         dialer.DialContext,
 		TLSHandshakeTimeout: 5 * time.Second,
 		MaxIdleConnsPerHost: 16,
 		IdleConnTimeout:     60 * time.Second,
