@@ -106,7 +106,7 @@ func (w *Work) samples(c *fiber.Ctx, groups []postgres.DeadGroup) (map[models.ID
 
 // DeadView is a dead letter with its evidence.
 type DeadView struct {
-	*TaskView
+	TaskView
 	Fingerprint string            `json:"fingerprint"`
 	Reason      string            `json:"reason" doc:"why it stopped retrying"`
 	Error       *models.TaskError `json:"error"`
@@ -188,7 +188,7 @@ func (w *Work) evidence(c *fiber.Ctx, rows []postgres.TaskRow, in postgres.Inclu
 	}
 	digests, err := w.Reads.Digests(c.UserContext(), caller.Scope(), caller.Env, ids)
 	return func(row postgres.TaskRow) DeadView {
-		v := DeadView{TaskView: viewTask(&row, caller.Environment, in, nil), Fingerprint: fingerprintText(row.Fingerprint), Error: row.Error,
+		v := DeadView{TaskView: *viewTask(&row, caller.Environment, in, nil), Fingerprint: fingerprintText(row.Fingerprint), Error: row.Error,
 			Reason: deadReason(&row), Attempts: []DeadAttemptView{}}
 		for i := range attempts[row.ID] {
 			v.Attempts = append(v.Attempts, viewDeadAttempt(&attempts[row.ID][i]))

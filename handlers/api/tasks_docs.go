@@ -72,9 +72,6 @@ type RetryInput struct {
 	Reason  string          `json:"reason"`
 }
 
-// IdempotencyHeader is taken by every creating POST.
-var IdempotencyHeader = handlers.Param{Name: "Idempotency-Key", Type: "string", About: "a resend with this key gets the first answer"}
-
 var filterParams = []handlers.Param{
 	{Name: "state", Type: "string", Repeat: true, Enum: stateWords()},
 	{Name: "type", Type: "string", Repeat: true},
@@ -97,12 +94,12 @@ func stateWords() (words []string) {
 
 var (
 	docSubmit = handlers.Doc{Tag: "tasks", Summary: "Submit a task", Body: TaskInput{},
-		Query:   []handlers.Param{{Name: "dry_run", Type: "boolean", About: "true: nothing is written, the answer says what would happen"}},
-		Headers: []handlers.Param{IdempotencyHeader, {Name: "traceparent", Type: "string", About: "handed to the worker"}},
+		Query: []handlers.Param{{Name: "dry_run", Type: "boolean", About: "true: nothing is written, the answer says what would happen"}},
+		Once:  true, Headers: []handlers.Param{{Name: "traceparent", Type: "string", About: "handed to the worker"}},
 		Detail:  "201 with the task; 202 when its lane is past its high-water mark; 200 with the holder of its idempotency_key, or for a dry run.",
 		Replies: map[int]any{201: TaskView{}, 202: TaskView{}, 200: TaskView{}}}
 	docBatch = handlers.Doc{Tag: "tasks", Summary: "Submit up to 10,000 tasks, all or nothing", Body: BatchInput{},
-		Headers: []handlers.Param{IdempotencyHeader}, Replies: map[int]any{201: BatchAnswer{}}}
+		Once: true, Replies: map[int]any{201: BatchAnswer{}}}
 	docTasks = handlers.Doc{Tag: "tasks", Summary: "List tasks", Query: handlers.ListParams(filterParams...),
 		Replies: map[int]any{200: handlers.Page[TaskView]{}}}
 	docTask     = handlers.Doc{Tag: "tasks", Summary: "Read a task", Replies: map[int]any{200: TaskView{}}}
@@ -111,8 +108,8 @@ var (
 		Query:   []handlers.Param{{Name: "timeout_seconds", Type: "number", About: "30 when left out, at most 60"}},
 		Replies: map[int]any{200: TaskView{}, 202: TaskView{}}}
 	docExplain = handlers.Doc{Tag: "tasks", Summary: "Say why a task does not run", Replies: map[int]any{200: ExplainView{}}}
-	docCancel  = handlers.Doc{Tag: "tasks", Summary: "Cancel a task", Body: reason{}, Replies: map[int]any{200: TaskView{}, 202: TaskView{}}}
-	docRetry   = handlers.Doc{Tag: "tasks", Summary: "Give a dead letter another life, or make a new task like one that ended", Body: RetryInput{},
-		Headers: []handlers.Param{IdempotencyHeader}, Replies: map[int]any{200: TaskView{}, 201: TaskView{}}}
+	docCancel  = handlers.Doc{Tag: "tasks", Summary: "Cancel a task", Body: reason{}, BodyOptional: true, Replies: map[int]any{200: TaskView{}, 202: TaskView{}}}
+	docRetry   = handlers.Doc{Tag: "tasks", Summary: "Give a dead letter another life, or make a new task like one that ended", Body: RetryInput{}, BodyOptional: true,
+		Once: true, Replies: map[int]any{200: TaskView{}, 201: TaskView{}}}
 	docDiscard = handlers.Doc{Tag: "tasks", Summary: "Give a dead letter up", Body: reason{}, Replies: map[int]any{200: TaskView{}}}
 )

@@ -151,6 +151,15 @@ func (v Value) String(least, most int) string {
 	return ""
 }
 
+// Loose reads a string of any length that may hold NUL: what programs wrote for people.
+func (v Value) Loose() string {
+	if !v.IsString() {
+		v.Wrong("must be a string")
+		return ""
+	}
+	return text(v.Text)
+}
+
 // Name reads a name as the whole API has them.
 func (v Value) Name() string {
 	s := v.String(1, 128)

@@ -127,3 +127,11 @@ func (r *Reads) LeaseCounts(ctx context.Context, workers []models.ID) (map[model
 	})
 	return counts, peopleError(err)
 }
+
+// TenantOf is the tenant of an environment; 0 when there is no such environment.
+func (r *Reads) TenantOf(ctx context.Context, env int32) (tenant int32, err error) {
+	err = r.db.Platform().Read(ctx, func(tx pgx.Tx) error {
+		return tx.QueryRow(ctx, `SELECT coalesce((SELECT tenant FROM environments WHERE env = $1), 0)`, env).Scan(&tenant)
+	})
+	return tenant, peopleError(err)
+}

@@ -1,0 +1,149 @@
+package worker
+
+import (
+	"github.com/gofiber/fiber/v2"
+
+	"nightshift/handlers"
+	"nightshift/handlers/body"
+	"nightshift/models"
+	"nightshift/scheduler/engine"
+	"nightshift/workers/protocol"
+)
+
+// The single forms name the task in the path and its lease in a header; no session is needed.
+
+// leaseOf reads both. A header that names no lease of this task is a lost lease.
+func (f *Floor) leaseOf(c *fiber.Ctx) (ref models.TaskRef, token models.ID, wire string, err error) {
+	id, err := handlers.PathID(c, "id", models.TaskPrefix)
+	if err != nil {
+		return ref, token, "", err
+	}
+	wire = c.Get(protocol.HeaderLease)
+	if wire == "" {
+		return ref, token, "", models.Invalid("header."+protocol.HeaderLease, "is required: the lease_token of the claim")
+	}
+	ref, token, ok := models.ParseWireToken(wire)
+	if !ok || ref.ID != id {
+		return ref, token, wire, lost(id)
+	}
+	serves, err := f.serves(c, ref.Env)
+	if err == nil && !serves {
+		err = models.Errorf(models.NotFound, "there is no %q here", id.Text(models.TaskPrefix))
+	}
+	return ref, token, wire, err
+}
+
+func lost(id models.ID) error {
+	return models.Errorf(models.LeaseLost, "the lease of %s has passed on: stop working on it", id.Text(models.TaskPrefix))
+}
+
+// single opens the body of a single form.
+func single(c *fiber.Ctx) (body.Value, *body.Problems, error) {
+	p := &body.Problems{}
+	if c.Request().Header.ContentLength() == 0 && len(c.Request().Header.ContentType()) == 0 {
+		v, err := body.Open([]byte("{}"), "body", p)
+		return v, p, err
+	}
+	text, err := handlers.ReadBody(c)
+	if err != nil {
+		return body.Value{}, p, err
+	}
+	v, err := body.Open(text, "body", p)
+	return v, p, err
+}
+
+func (f *Floor) complete(d *handlers.Deps, c *fiber.Ctx) error {
+	return f.settleOne(d, c, models.AttemptSucceeded, "result", "usage", "items", "watermark", "checkpoint")
+}
+
+func (f *Floor) fail(d *handlers.Deps, c *fiber.Ctx) error {
+	return f.settleOne(d, c, models.AttemptFailed, "error", "usage", "checkpoint", "retry_after_seconds")
+}
+
+// settleOne reports one attempt; the members are those its form takes.
+func (f *Floor) settleOne(d *handlers.Deps, c *fiber.Ctx, outcome models.Outcome, members ...string) error {
+	if err := handlers.NoQuery(c); err != nil {
+		return err
+	}
+	ref, token, wire, err := f.leaseOf(c)
+	if err != nil {
+		return err
+	}
+	v, p, err := single(c)
+	if err != nil {
+		return err
+	}
+	r := readReport(v, p, members)
+	if err := p.Err(models.ValidationFailed); err != nil {
+		return err
+	}
+	r.Outcome, r.wire, r.known, r.Token, r.Task = outcome, wire, true, token, ref
+	verdicts, err := f.settle(d, c, &engine.Settle{Env: ref.Env, Task: ref.ID}, []report{r})
+	if err != nil {
+		return err
+	}
+	if !verdicts[0].Accepted {
+		return lost(ref.ID)
+	}
+	return handlers.Answer(c, fiber.StatusOK, verdicts[0])
+}
+
+func (f *Floor) beat(d *handlers.Deps, c *fiber.Ctx) error {
+	return f.renew(d, c, func(b *engine.Beat, name string, m body.Value) {
+		switch name {
+		case "progress":
+			b.Progress = sized(m, protocol.MaxProgressBytes)
+		case "checkpoint":
+			b.Checkpoint = sized(m, protocol.MaxCheckpointBytes)
+		default:
+			m.Wrong("there is no such field")
+		}
+	}, "")
+}
+
+func (f *Floor) checkpoint(d *handlers.Deps, c *fiber.Ctx) error {
+	return f.renew(d, c, func(b *engine.Beat, name string, m body.Value) {
+		if name != "checkpoint" {
+			m.Wrong("there is no such field")
+			return
+		}
+		b.Checkpoint = sized(m, protocol.MaxCheckpointBytes)
+	}, "checkpoint")
+}
+
+// renew keeps one lease alive with what its body brings; needed is a member that must be there.
+func (f *Floor) renew(d *handlers.Deps, c *fiber.Ctx, read func(*engine.Beat, string, body.Value), needed string) error {
+	if err := handlers.NoQuery(c); err != nil {
+		return err
+	}
+	ref, token, wire, err := f.leaseOf(c)
+	if err != nil {
+		return err
+	}
+	v, p, err := single(c)
+	if err != nil {
+		return err
+	}
+	beat := engine.Beat{Token: token, Task: ref}
+	found := needed == ""
+	v.Members(func(name string, m body.Value) {
+		found = found || name == needed
+		read(&beat, name, m)
+	})
+	if !found {
+		p.Addf(body.Dot("body", needed), "is required")
+	}
+	if err := p.Err(models.ValidationFailed); err != nil {
+		return err
+	}
+	answer, err := ask(d, c, func(cmd *engine.Command) {
+		cmd.Heartbeat = &engine.Heartbeat{Env: ref.Env, Task: ref.ID, Leases: []engine.Beat{beat}}
+	})
+	if err != nil {
+		return err
+	}
+	if !answer.Beaten.Leases[0].OK {
+		return lost(ref.ID)
+	}
+	return handlers.Answer(c, fiber.StatusOK, viewBeat(wire, &answer.Beaten.Leases[0]))
+}
