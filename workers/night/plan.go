@@ -17,7 +17,7 @@ const (
 	summaryBytes = 40_000  // documents of one summary task, together
 	mostFanIn    = 900     // dependencies of one task stay below the limit of 1,000
 	mostItems    = 90_000  // so much one index takes: mostFanIn batches
-	maxBytes     = 1 << 20 // of one document
+	maxBytes     = 4 << 20 // of one document
 	sentences    = 4
 )
 

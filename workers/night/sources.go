@@ -123,7 +123,7 @@ func test(d document) int {
 const (
 	wantedWork   = 27 * time.Second // CPU time of one tenant's summaries
 	calibration  = 600 * time.Millisecond
-	fewestOfAuto = 200
+	fewestOfAuto = 1000
 	mostOfAuto   = 4000
 )
 
