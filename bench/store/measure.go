@@ -187,3 +187,16 @@ func (f *Figures) print(out io.Writer) {
 		fmt.Fprintf(out, "the raw limit is below %d tasks/s: this run counts for nothing\n", LeastRaw)
 	}
 }
+
+// Verdict is what fails a run, well below the goals. A run on a busy machine is none.
+func (f *Figures) Verdict() error {
+	switch {
+	case !f.Counts:
+		return nil
+	case f.Ratio500 < 0.4 || f.Ratio50 < 0.5 || f.Together500 < 0.6:
+		return fmt.Errorf("the store is too slow: %.2f, %.2f and %.2f of the raw limit where 0.4, 0.5 and 0.6 fail", f.Ratio500, f.Ratio50, f.Together500)
+	case f.RowWrites > 5.9 || f.WAL > 3500:
+		return fmt.Errorf("the store writes too much: %.2f rows and %.0f bytes of WAL a task", f.RowWrites, f.WAL)
+	}
+	return nil
+}

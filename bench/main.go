@@ -1,0 +1,52 @@
+// Command bench measures speed as ratios against PostgreSQL's own limit, both taken in one run on one private server.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+
+	"nightshift/bench/store"
+	"nightshift/models/postgres/local"
+)
+
+func main() {
+	var o store.Options
+	flag.StringVar(&o.DSN, "dsn", "", "the login of an empty database; default: a private server is started")
+	flag.StringVar(&o.Admin, "admin", "", "an administrator of the same database")
+	flag.IntVar(&o.Rounds, "rounds", 0, "alternating runs")
+	flag.IntVar(&o.Tasks, "tasks", 0, "tasks a run at batch 500")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, o); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, o store.Options) error {
+	if o.DSN == "" {
+		root, err := os.MkdirTemp("", "nightshift-bench-")
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(root)
+		if err := os.Chmod(root, 0o755); err != nil { // started as root, the server runs as somebody else
+			return err
+		}
+		server, err := local.Start(ctx, local.Options{Root: root + "/db"})
+		if err != nil {
+			return err
+		}
+		defer server.Stop()
+		o.DSN, o.Admin = server.DSN(), server.AdminDSN()
+	}
+	figures, err := store.Measure(ctx, o, os.Stdout)
+	if err != nil {
+		return err
+	}
+	return figures.Verdict()
+}
