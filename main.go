@@ -62,7 +62,7 @@ func newRoot() *cobra.Command {
 		},
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newTokenCommand(), newVersionCommand())
+	root.AddCommand(newServeCommand(serve), newTokenCommand(), newVersionCommand())
 	return root
 }
 
