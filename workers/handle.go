@@ -105,7 +105,10 @@ func (t *Task) outcome(ctx context.Context, value any, err error) protocol.Resul
 			out.Status, out.Error = protocol.StatusFailed, failure
 			return out
 		}
-		out.Status, out.Result, out.Items, out.Watermark = protocol.StatusSucceeded, raw, t.items, t.watermark
+		out.Status, out.Result, out.Watermark = protocol.StatusSucceeded, raw, t.watermark
+		if len(t.Items) > 0 {
+			out.Items = t.items
+		}
 	case errors.Is(err, ErrReleased), errors.Is(context.Cause(ctx), ErrDraining):
 		out.Status = protocol.StatusReleased
 	case errors.Is(err, ErrSuspended):

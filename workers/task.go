@@ -113,7 +113,8 @@ func (t *Task) Usage(change func(*protocol.Usage)) {
 	change(t.usage)
 }
 
-// ItemsDone counts items that are done.
+// ItemsDone counts items of a slice that are done. It tells the server only
+// for a task that was claimed with items.
 func (t *Task) ItemsDone(n int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -153,24 +154,18 @@ func (t *Task) MoveWatermark(value any) error {
 	return nil
 }
 
-// call speaks in the single form, under this attempt's lease. A server that
-// does not know the worker (any more) is told of it again, once.
+// call speaks in the single form, under this attempt's lease; it needs no
+// session, so a change of session in between does not matter.
 func (t *Task) call(ctx context.Context, verb string, in, out any) error {
-	for again := true; ; again = false {
-		s := t.worker.session()
-		_, err := t.worker.client.Persist(ctx, client.Call{
-			Method: http.MethodPost, Path: "/v1/tasks/" + t.TaskID + "/" + verb, In: in, Out: out,
-			Headers: map[string]string{protocol.HeaderSession: s.Session, protocol.HeaderLease: t.LeaseToken},
-		})
-		switch {
-		case client.Code(err) == protocol.CodeLeaseLost:
-			t.end(ErrLeaseLost)
-			return ErrLeaseLost
-		case client.Code(err) == protocol.CodeNotFound && again && t.worker.register(ctx, s.number) == nil:
-		default:
-			return err
-		}
+	_, err := t.worker.client.Persist(ctx, client.Call{
+		Method: http.MethodPost, Path: "/v1/tasks/" + t.TaskID + "/" + verb, In: in, Out: out,
+		Headers: map[string]string{protocol.HeaderLease: t.LeaseToken}, Timeout: answerTimeout,
+	})
+	if client.Code(err) == protocol.CodeLeaseLost {
+		t.end(ErrLeaseLost)
+		return ErrLeaseLost
 	}
+	return err
 }
 
 // end ends the handler's context with the reason.

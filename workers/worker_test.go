@@ -2,6 +2,7 @@ package workers_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -332,7 +333,7 @@ func TestCheckpointProgressLogsAndChildren(t *testing.T) {
 			return task.Checkpoint, nil
 		})
 	})
-	task := s.Submit("long", nil)
+	task := s.Submit("long", nil, func(l *protocol.Lease) { l.Items = []json.RawMessage{[]byte(`1`), []byte(`2`)} })
 	s.Await("progress", func() bool { return string(task.Progress) == `{"percent":90}` })
 	s.Signal(task, protocol.Signal{Name: "go"})
 	s.AwaitState(task, "succeeded")

@@ -89,7 +89,6 @@ func (s *station) embed(ctx context.Context, t *workers.Task, in embedIn) (embed
 	}
 	at := numbered("vectors", in.Batch, ".gob")
 	out.Terms, out.File = countTerms(vectors), filepath.Join(at...)
-	t.ItemsDone(out.Embedded)
 	return out, w.write(content.Bytes(), at...)
 }
 

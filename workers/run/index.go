@@ -29,7 +29,7 @@ type indexOut struct {
 	MissingBatches int    `json:"missing_batches"`
 }
 
-func (s *station) index(ctx context.Context, t *workers.Task, in indexIn) (indexOut, error) {
+func (s *station) index(ctx context.Context, _ *workers.Task, in indexIn) (indexOut, error) {
 	w, err := s.workspace(in.Workspace)
 	if err != nil {
 		return indexOut{}, err
@@ -65,6 +65,5 @@ func (s *station) index(ctx context.Context, t *workers.Task, in indexIn) (index
 	}
 	out.Folder = filepath.Join(in.Workspace, "index")
 	out.Documents, out.Sections, out.Chunks, out.Queries = len(paths), len(x.Sections), len(x.Vectors), len(x.Queries)
-	t.ItemsDone(in.Batches - out.MissingBatches)
 	return out, nil
 }

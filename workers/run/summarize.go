@@ -36,7 +36,7 @@ type documentSummary struct {
 	Sentences []string `json:"sentences"`
 }
 
-func (s *station) summarize(ctx context.Context, t *workers.Task, in summarizeIn) (summarizeOut, error) {
+func (s *station) summarize(ctx context.Context, _ *workers.Task, in summarizeIn) (summarizeOut, error) {
 	out := summarizeOut{Missing: []string{}}
 	if in.Sentences <= 0 {
 		in.Sentences = 3
@@ -69,6 +69,5 @@ func (s *station) summarize(ctx context.Context, t *workers.Task, in summarizeIn
 	}
 	at := numbered("summaries", in.Group, ".json")
 	out.Documents, out.File = len(summaries), filepath.Join(at...)
-	t.ItemsDone(len(summaries))
 	return out, w.writeJSON(summaries, at...)
 }

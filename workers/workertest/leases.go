@@ -109,9 +109,9 @@ func (s *Server) settle(who *worker, result protocol.Result) protocol.ResultAnsw
 }
 
 // single answers the forms that carry a lease in their header.
-func (s *Server) single(w http.ResponseWriter, r *http.Request, who *worker) {
+func (s *Server) single(w http.ResponseWriter, r *http.Request, _ *worker) {
 	t := s.leases[r.Header.Get(protocol.HeaderLease)]
-	if t == nil || t.worker != who.id || t.ID != r.PathValue("id") {
+	if t == nil || t.ID != r.PathValue("id") {
 		refuse(w, http.StatusConflict, protocol.CodeLeaseLost)
 		return
 	}
