@@ -1,6 +1,8 @@
 package storetest
 
 import (
+	"slices"
+
 	"nightshift/models"
 	"nightshift/scheduler/engine"
 )
@@ -118,6 +120,9 @@ func (r *run) watch(p *models.Plan) {
 	for _, l := range p.Lanes {
 		r.known.lanes = keep(r.known.lanes, l, func(l models.Lane) int32 { return l.Number })
 	}
+	for _, n := range p.LanesGone {
+		r.known.lanes = slices.DeleteFunc(r.known.lanes, func(l models.Lane) bool { return l.Number == n })
+	}
 	for i := range p.Tasks {
 		r.row(&p.Tasks[i])
 	}
@@ -172,6 +177,9 @@ func (r *run) learn(cmd *engine.Command, a *engine.Answer) {
 	switch {
 	case a.Claimed != nil && cmd.Claim != nil:
 		w := r.known.worker(cmd.Claim.Worker)
+		if r.chance(8) { // the answer never arrives: two beats without these leases give them back
+			return
+		}
 		for _, l := range a.Claimed.Leases {
 			w.leases = append(w.leases, lease{w, models.TaskRef{Env: l.Row.Env, ID: l.Row.ID}, l.Row.Token})
 		}

@@ -45,8 +45,10 @@ func (r *run) operate() {
 		r.do(r.beats()...)
 	case n < 79:
 		r.do(r.cancel())
-	case n < 84:
+	case n < 83:
 		r.do(r.dead())
+	case n < 84:
+		r.do(r.giveBack())
 	case n < 87:
 		r.do(r.workers())
 	case n < 91:
@@ -121,6 +123,19 @@ func (r *run) claims() (out []*engine.Command) {
 		out = append(out, r.command(&engine.Command{Claim: claim}))
 	}
 	return out
+}
+
+// giveBack returns a lease that could not be delivered, and a claim nobody waits for any more.
+func (r *run) giveBack() *engine.Command {
+	back := &engine.Return{}
+	if w := pick(r, r.known.workers); len(w.leases) > 0 {
+		back.Tokens = append(back.Tokens, w.leases[0].token)
+		r.lost(w.leases[0].token)
+	}
+	if len(r.parked) > 0 && r.chance(50) {
+		back.Claim = pick(r, r.parked).ID
+	}
+	return r.command(&engine.Command{Return: back})
 }
 
 // beats come from the worker form, which now and then forgets a lease, or the single one.
@@ -280,7 +295,12 @@ func (r *run) workers() *engine.Command {
 // edit changes what decisions read.
 func (r *run) edit() *engine.Command {
 	lane, env, tenant := pick(r, r.known.lanes), pick(r, r.known.envs), pick(r, r.known.tenants)
-	switch r.rng.IntN(6) {
+	switch r.rng.IntN(8) {
+	case 4:
+		name := fmt.Sprintf("lane-%d", r.rng.IntN(3))
+		return r.configure(&engine.Configure{Lane: &models.Lane{Env: env.Env, Name: name, Kind: models.KindName(r.rng.IntN(4)), Weight: 1, HighWater: 3, TaskTypes: []string{"a.two"}}, New: true, Action: "lane.create"})
+	case 5:
+		return r.configure(&engine.Configure{DeleteLane: &models.Lane{Env: lane.Env, Name: lane.Name}, Version: -1, Action: "lane.delete"})
 	case 0:
 		env.Paused = !env.Paused
 		env.Reason = map[bool]string{true: "quiet hours"}[env.Paused]
