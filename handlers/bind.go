@@ -12,7 +12,6 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/gofiber/fiber/v2"
-	"github.com/valyala/fasthttp"
 
 	"nightshift/models"
 )
@@ -196,7 +195,7 @@ func BodyOf(c *fiber.Ctx) io.Reader {
 	if stream := c.Context().RequestBodyStream(); stream == nil {
 		from = bytes.NewReader(c.Request().Body())
 	}
-	return &limited{from: from, left: limit, limit: limit, ctx: c.Context(), declared: int64(c.Request().Header.ContentLength())}
+	return &limited{from: from, left: limit, limit: limit, declared: int64(c.Request().Header.ContentLength())}
 }
 
 type limitKey struct{}
@@ -209,7 +208,6 @@ type limited struct {
 	from        io.Reader
 	left, limit int64
 	declared    int64
-	ctx         *fasthttp.RequestCtx
 }
 
 func (l *limited) Read(p []byte) (int, error) {
@@ -228,7 +226,6 @@ func (l *limited) Read(p []byte) (int, error) {
 }
 
 func (l *limited) refuse() error {
-	l.ctx.SetConnectionClose() // what is left is not read
 	return models.Errorf(models.BodyTooLarge, "the body is larger than %d bytes", l.limit)
 }
 

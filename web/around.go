@@ -3,6 +3,7 @@ package web
 import (
 	"crypto/rand"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/netip"
 	"regexp"
@@ -43,12 +44,35 @@ func (s *Server) around(c *fiber.Ctx) error {
 	}
 	err := s.recovered(c)
 	if err != nil {
+		drain(c)
 		if failed := s.fail(c, err); failed != nil {
 			return failed
 		}
 	}
 	s.log(c, err, time.Since(began))
 	return nil
+}
+
+// Bounds of what is read of a refused request's body.
+const (
+	drainBytes = 8 << 20
+	drainTime  = 2 * time.Second
+)
+
+// drain reads what a refused sender is still sending, within bounds: a connection closed in its face would take the
+// answer along.
+func drain(c *fiber.Ctx) {
+	stream := c.Context().RequestBodyStream()
+	if stream == nil {
+		return
+	}
+	conn := c.Context().Conn()
+	_ = conn.SetReadDeadline(time.Now().Add(drainTime))
+	n, err := io.Copy(io.Discard, io.LimitReader(stream, drainBytes))
+	if n == drainBytes || err != nil {
+		c.Context().SetConnectionClose()
+	}
+	_ = conn.SetReadDeadline(time.Time{})
 }
 
 func (s *Server) recovered(c *fiber.Ctx) (err error) {

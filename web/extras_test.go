@@ -16,7 +16,13 @@ import (
 // locked lets the server write its log while the test reads it.
 type locked struct {
 	mu sync.Mutex
-	to *bytes.Buffer
+	to bytes.Buffer
+}
+
+func (l *locked) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.to.String()
 }
 
 func (l *locked) Write(p []byte) (int, error) {

@@ -27,7 +27,7 @@ type stage struct {
 	deps   *handlers.Deps
 	server *web.Server
 	url    string
-	log    *bytes.Buffer
+	log    *locked
 }
 
 const (
@@ -41,8 +41,8 @@ var secretKey = bytes.Repeat([]byte{7}, 32)
 
 func newStage(t *testing.T) *stage {
 	t.Helper()
-	s := &stage{t: t, log: &bytes.Buffer{}}
-	logger := slog.New(slog.NewJSONHandler(&locked{to: s.log}, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	s := &stage{t: t, log: &locked{}}
+	logger := slog.New(slog.NewJSONHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	ctx := t.Context()
 	db, err := postgres.Open(ctx, postgres.Options{URL: pgtest.New(t), PoolSize: 8})
 	s.must(err)
@@ -96,6 +96,8 @@ func (s *stage) await(what string, so func() bool) {
 		}
 	}
 }
+
+func (s *stage) logged() string { return s.log.String() }
 
 // reply is an answer as a client sees it.
 type reply struct {

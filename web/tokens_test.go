@@ -75,7 +75,7 @@ func TestTokenEndpoint(t *testing.T) {
 		t.Errorf("the narrowed scope: %s", narrow.text)
 	}
 	s.want(s.call("GET", "/v1/tenants", nil, "Authorization", "Bearer "+narrow.str("access_token")), 403, "scope_required")
-	if strings.Contains(s.log.String(), rootSecret) {
+	if strings.Contains(s.logged(), rootSecret) {
 		t.Error("the secret stands in the log")
 	}
 }
