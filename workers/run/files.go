@@ -166,6 +166,10 @@ func unreadable(path string, err error) error {
 	case errors.Is(err, fs.ErrPermission):
 		class = protocol.ClassPermissionDenied
 	}
+	var at *fs.PathError
+	if errors.As(err, &at) {
+		err = at.Err // the path is named already
+	}
 	return workers.Errorf(class, "%s: unreadable, %w", path, err)
 }
 
