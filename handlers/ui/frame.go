@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"strconv"
+	"time"
 
 	"github.com/a-h/templ"
 	"github.com/gofiber/fiber/v2"
@@ -127,7 +128,7 @@ func takeNotice(c *fiber.Ctx) *templates.Notice {
 	if value == "" {
 		return nil
 	}
-	c.Cookie(&fiber.Cookie{Name: noticeCookie, Path: "/", MaxAge: -1, HTTPOnly: true, SameSite: fiber.CookieSameSiteLaxMode})
+	c.Cookie(&fiber.Cookie{Name: noticeCookie, Path: "/", Expires: time.Unix(1, 0), HTTPOnly: true, SameSite: fiber.CookieSameSiteLaxMode})
 	text, err := base64.RawURLEncoding.DecodeString(value)
 	if err != nil || len(text) < 2 || !handlers.Storable(string(text)) {
 		return nil

@@ -221,7 +221,7 @@ func TestDecidingOnDeadLetters(t *testing.T) {
 	if got.status != 303 || !strings.Contains(b.get(got.location).html, "1 dead letter gets new attempts.") {
 		t.Errorf("redriving: %d to %s", got.status, got.location)
 	}
-	if again := b.get(got.location); strings.Contains(again.html, "gets new attempts") {
+	if again := b.get(got.location); strings.Contains(again.html, "dead letter gets new attempts") {
 		t.Error("the notice is shown twice")
 	}
 	n.await("the redriven task", func() bool { return !strings.Contains(b.get(path).html, "state-dead_letter") })
