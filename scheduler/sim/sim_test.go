@@ -137,3 +137,42 @@ func TestAKeyHidesNothing(t *testing.T) {
 		t.Errorf("%d tasks succeeded, want the twenty free ones and one keyed a second", n)
 	}
 }
+
+// What a tenant used of one pool is not held against it in another: the shares are counted per pool.
+func TestPoolsAreFairEachOnItsOwn(t *testing.T) {
+	train := models.Class{Type: "x.train", GPU: 1}
+	work := func(tenant string) sim.Arrival {
+		return sim.Arrival{Tenant: tenant, Class: models.Class{Type: "x.work"}, At: 11 * time.Minute, Batch: 4_000, Run: time.Second, Spread: 0.3}
+	}
+	r := live(t, sim.Scenario{
+		Seed: 5, Tenants: []sim.Tenant{{Name: "trainer", Weight: 1}, {Name: "other", Weight: 1}}, Until: 2 * time.Hour, Drains: true,
+		Workers: []sim.Worker{
+			{Name: "cpu", Count: 2, Worker: models.Worker{Slots: 8, TaskTypes: []string{"x.work"}}},
+			{Name: "gpu", Worker: models.Worker{Pool: "gpu", Slots: 2, TaskTypes: []string{"x.train"}, GPUs: []models.GPUCard{{VRAMMB: 24_000}, {VRAMMB: 24_000}}}},
+		},
+		Arrivals: []sim.Arrival{{Tenant: "trainer", Class: train, Batch: 120, Run: 10 * time.Second}, work("trainer"), work("other")},
+	})
+	t.Logf("after ten minutes alone on the GPUs the trainer got %.4f of the CPUs", r.Shares["trainer"])
+	if math.Abs(r.Shares["trainer"]-0.5) > 0.01 || r.Contended < time.Minute {
+		t.Errorf("the trainer got %.4f over %s, want half", r.Shares["trainer"], r.Contended)
+	}
+}
+
+// A hundred thousand tasks stand in two lines at once; the board holds a few of them.
+func TestALongNight(t *testing.T) {
+	if testing.Short() {
+		t.Skip("100,000 tasks")
+	}
+	s := contended(11)
+	s.Conserving = false // checked at smaller scale
+	for i := range s.Arrivals {
+		s.Arrivals[i].Batch = 50_000
+	}
+	began := time.Now()
+	r := live(t, s)
+	rate := float64(r.Counters["tasks"]) / time.Since(began).Seconds()
+	t.Logf("%.0f tasks a second of real time", rate)
+	if n := r.Counters["succeeded"]; n != 100_000 {
+		t.Errorf("%d tasks succeeded", n)
+	}
+}

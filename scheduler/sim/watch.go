@@ -16,7 +16,10 @@ type watch struct {
 	classes map[int32]models.Class
 	workers map[models.ID]models.Worker
 	use     map[models.ID]*use
-	ready   int64 // tasks in lines
+	lanes   map[int32]models.Lane
+	inLane  map[int32]int32  // live tasks
+	holding map[holder]int32 // live tasks by concurrency key
+	ready   int64            // tasks in lines
 	first   models.Instant
 	last    models.Instant
 }
@@ -28,8 +31,16 @@ type use struct {
 	cards              map[int]int64 // MB given; a card given whole counts all of it
 }
 
+type holder struct {
+	env int32
+	key string
+}
+
 func newWatch() watch {
-	return watch{classes: map[int32]models.Class{}, workers: map[models.ID]models.Worker{}, use: map[models.ID]*use{}}
+	return watch{
+		classes: map[int32]models.Class{}, workers: map[models.ID]models.Worker{}, use: map[models.ID]*use{},
+		lanes: map[int32]models.Lane{}, inLane: map[int32]int32{}, holding: map[holder]int32{},
+	}
 }
 
 func (w *World) violate(format string, args ...any) {
@@ -46,6 +57,9 @@ func (w *World) watched(p *models.Plan) {
 	}
 	for _, row := range p.Workers {
 		w.watch.workers[row.ID] = row
+	}
+	for _, l := range p.Lanes {
+		w.watch.lanes[l.Number] = l
 	}
 	for _, e := range p.Environments {
 		w.watch.env = e.Env
@@ -177,6 +191,7 @@ func (w *World) take(row *models.Task, n int64) {
 			}
 		}
 	}
+	w.limits(row, int32(n))
 	if n < 0 {
 		return
 	}
@@ -186,6 +201,23 @@ func (w *World) take(row *models.Task, n int64) {
 	}
 	if u.tasks > slots || u.cpu > worker.CPUMilli && class.CPUMilli > 0 || u.memory > worker.MemoryMB && class.MemoryMB > 0 || cards < class.GPU {
 		w.violate("%s was given more than it has: %d tasks, %d milli CPU, %d MB, %d cards", worker.Name, u.tasks, u.cpu, u.memory, cards)
+	}
+}
+
+// limits counts what is live in a lane and under a concurrency key, and looks whether that was allowed.
+func (w *World) limits(row *models.Task, n int32) {
+	lane := w.watch.lanes[row.Lane]
+	w.watch.inLane[row.Lane] += n
+	if live := w.watch.inLane[row.Lane]; n > 0 && lane.MaxConcurrent > 0 && live > lane.MaxConcurrent {
+		w.violate("%d tasks run in the lane %s, which allows %d", live, lane.Name, lane.MaxConcurrent)
+	}
+	if row.LimitKey == "" {
+		return
+	}
+	key := holder{row.Env, row.LimitKey}
+	w.watch.holding[key] += n
+	if live := w.watch.holding[key]; n > 0 && live > row.KeyLimit {
+		w.violate("%d tasks hold the key %s, which allows %d", live, row.LimitKey, row.KeyLimit)
 	}
 }
 
