@@ -24,6 +24,7 @@ type Deps struct {
 	Keys      *Keys
 	Sessions  *Sessions
 	Clock     *Clock
+	Follow    Follow // the events; nil until the front is built with a relay
 	// TokenFailures counts wrong client secrets, Decisions how fast the brain decides.
 	TokenFailures *Throttle
 	Decisions     *Rate

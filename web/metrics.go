@@ -2,9 +2,8 @@ package web
 
 import (
 	"context"
-	"regexp"
+	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -16,6 +15,7 @@ import (
 	"nightshift/handlers"
 	"nightshift/models"
 	"nightshift/scheduler/engine"
+	"nightshift/scheduler/loop"
 )
 
 // meters are this replica's figures, and the brain's as any replica can ask them. No label names a task, key or user.
@@ -25,7 +25,7 @@ type meters struct {
 	serve    fiber.Handler
 }
 
-func newMeters(d *handlers.Deps) *meters {
+func newMeters(d *handlers.Deps, l *loop.Loop) *meters {
 	m := &meters{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "nightshift_http_requests_total", Help: "Requests answered by this replica."}, []string{"method", "route", "status"}),
@@ -36,6 +36,9 @@ func newMeters(d *handlers.Deps) *meters {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(m.requests, m.seconds, collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), brainFigures{d})
+	if l != nil {
+		registry.MustRegister(loopFigures{l})
+	}
 	m.serve = adaptor.HTTPHandler(promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 	return m
 }
@@ -95,13 +98,23 @@ func (b brainFigures) Collect(out chan<- prometheus.Metric) {
 	gauge(waitingPolls, s.Claims)
 	out <- prometheus.MustNewConstMetric(decisions, prometheus.CounterValue, float64(s.Decisions))
 	for name, n := range s.Counters {
-		desc := prometheus.NewDesc("nightshift_"+metricName(name)+"_total", "Counted by this brain since it began.", nil, nil)
+		desc := prometheus.NewDesc("nightshift_"+counterName(name)+"_total", "Counted by this brain since it began.", nil, nil)
 		out <- prometheus.MustNewConstMetric(desc, prometheus.CounterValue, float64(n))
 	}
 }
 
-var notMetric = regexp.MustCompile(`[^a-z0-9_]+`)
+// taskCounters are the brain's counters that count tasks; the others are of its board and leases.
+var taskCounters = []string{"submitted", "started", "succeeded", "failed", "retried", "dead_lettered", "expired", "cancelled", "skipped"}
 
-func metricName(name string) string {
-	return strings.Trim(notMetric.ReplaceAllString(strings.ToLower(name), "_"), "_")
+// counterName is a counter's name among the metrics.
+func counterName(name string) string {
+	switch {
+	case slices.Contains(taskCounters, name):
+		return "tasks_" + name
+	case slices.Contains([]string{"refills", "shrinks", "parkings", "unparkings"}, name):
+		return "board_" + name
+	case name == "rebuilds": // the loop counts its own
+		return "board_loads"
+	}
+	return name
 }

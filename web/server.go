@@ -13,6 +13,8 @@ import (
 
 	"nightshift/handlers"
 	"nightshift/models/postgres"
+	"nightshift/scheduler/loop"
+	"nightshift/scheduler/relay"
 )
 
 // Options are what a front needs.
@@ -26,6 +28,9 @@ type Options struct {
 	Trouble func(c *fiber.Ctx, status int, code, detail, requestID string) error
 	// Mount adds what is neither /v1 nor a page, like the path on which commands are forwarded; it guards itself.
 	Mount []func(fiber.Router)
+
+	Relay *relay.Relay // what follows the events; nil: streams answer unavailable
+	Loop  *loop.Loop   // whose figures /metrics shows; nil: none
 
 	Secure      bool   // browsers reach us over TLS: cookies are Secure
 	BehindProxy bool   // the last address of X-Forwarded-For is the client's
@@ -55,8 +60,11 @@ const (
 
 // New builds the front. A route without a scope, or two for one method and path, are refused.
 func New(o Options) (*Server, error) {
+	if o.Relay != nil {
+		o.Deps.Follow = follow(o.Relay)
+	}
 	base, end := context.WithCancel(context.Background())
-	s := &Server{options: o, deps: o.Deps, base: base, end: end, meters: newMeters(o.Deps), quota: newQuota()}
+	s := &Server{options: o, deps: o.Deps, base: base, end: end, meters: newMeters(o.Deps, o.Loop), quota: newQuota()}
 	routes := append(s.ownRoutes(), o.Routes...)
 	if err := checkRoutes(routes); err != nil {
 		end()

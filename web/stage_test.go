@@ -18,6 +18,7 @@ import (
 	"nightshift/models/postgres"
 	"nightshift/models/postgres/pgtest"
 	"nightshift/scheduler/loop"
+	"nightshift/scheduler/relay"
 	"nightshift/web"
 )
 
@@ -61,7 +62,13 @@ func newStage(t *testing.T) *stage {
 	s.deps, err = handlers.Open(ctx, handlers.Settings{DB: db, Door: brain, SecretKey: secretKey, Version: "test", Logger: logger,
 		BootstrapID: rootID, BootstrapSecret: rootSecret, AdminEmail: adminEmail, AdminPassword: adminWord})
 	s.must(err)
-	s.server, err = web.New(web.Options{Deps: s.deps, Routes: append(api.PlatformRoutes(), troubleRoutes()...), Address: s.url, PID: 1, Pages: testPages})
+	events := newRelay(db, brain.Subscribe(running))
+	followed := make(chan struct{})
+	go func() {
+		defer close(followed)
+		_ = events.Run(running)
+	}()
+	s.server, err = web.New(web.Options{Deps: s.deps, Relay: events, Loop: brain, Routes: append(api.PlatformRoutes(), troubleRoutes()...), Address: s.url, PID: 1, Pages: testPages})
 	s.must(err)
 	served := make(chan struct{})
 	go func() {
@@ -73,11 +80,26 @@ func newStage(t *testing.T) *stage {
 		<-served
 		stop()
 		<-ended
+		<-followed
 		writer.Close()
 		db.Close()
 	})
 	s.await("a brain", func() bool { return brain.Role().Brain })
 	return s
+}
+
+func newRelay(db *postgres.DB, wakes <-chan int64) *relay.Relay {
+	return relay.New(relay.Options{
+		Read: func(ctx context.Context, envs []int32, after int64, limit int) ([]relay.Packed, error) {
+			rows, err := db.Events(ctx, envs, after, limit)
+			packed := make([]relay.Packed, len(rows))
+			for i, row := range rows {
+				packed[i] = relay.Packed{Batch: row.Batch, Env: row.Env, Items: row.Items}
+			}
+			return packed, err
+		},
+		Oldest: db.OldestEvents, Tail: db.LastBatch, Logger: slog.New(slog.DiscardHandler), Wakes: []<-chan int64{wakes},
+	})
 }
 
 func (s *stage) must(err error) {

@@ -20,6 +20,7 @@ func PlatformRoutes() []handlers.Route {
 	routes = append(routes, customerRoutes()...)
 	routes = append(routes, environmentRoutes()...)
 	routes = append(routes, laneRoutes()...)
+	routes = append(routes, eventRoutes()...)
 	return append(routes, stateRoutes()...)
 }
 
