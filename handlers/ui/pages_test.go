@@ -72,9 +72,28 @@ var (
 	groupOf = regexp.MustCompile(`name="fingerprint" value="([0-9a-f]{32})"`)
 )
 
-// Every link that a page shows leads to a page, for each kind of viewer.
-func TestEveryLinkLeadsToAPage(t *testing.T) {
+// TestPages shows one night to different people; none of these changes it.
+func TestPages(t *testing.T) {
 	n := newNight(t)
+	for _, part := range []struct {
+		name string
+		test func(*testing.T)
+	}{
+		{"Every link leads to a page", n.everyLinkLeadsToAPage},
+		{"Pages show what there is", n.pagesShowWhatThereIs},
+		{"A reader is shown no buttons and forging fails", n.aReaderIsShownNoButtonsAndForgingFails},
+		{"Another tenants things are not there", n.anotherTenantsThingsAreNotThere},
+		{"A write must be meant", n.aWriteMustBeMeant},
+		{"Regions are drawn again by themselves", n.regionsAreDrawnAgainByThemselves},
+		{"A fingerprint filter finds its tasks", n.aFingerprintFilterFindsItsTasks},
+		{"The stream hints", n.theStreamHints},
+	} {
+		t.Run(part.name, part.test)
+	}
+}
+
+// Every link that a page shows leads to a page, for each kind of viewer.
+func (n *night) everyLinkLeadsToAPage(t *testing.T) {
 	for _, who := range []string{operator, "viewer@north.example"} {
 		b, todo, known := n.signedIn(who), []string{"/"}, map[string]bool{"/": true}
 		for len(todo) > 0 && len(known) < 300 {
@@ -104,8 +123,7 @@ func TestEveryLinkLeadsToAPage(t *testing.T) {
 	}
 }
 
-func TestPagesShowWhatThereIs(t *testing.T) {
-	n := newNight(t)
+func (n *night) pagesShowWhatThereIs(t *testing.T) {
 	b := n.signedIn(operator)
 	n.await("the saved counts", func() bool { return strings.Contains(b.get("/workflows").html, `1<span class="faint">/4`) })
 	for path, want := range map[string][]string{
@@ -138,8 +156,7 @@ func TestPagesShowWhatThereIs(t *testing.T) {
 	}
 }
 
-func TestAReaderIsShownNoButtonsAndForgingFails(t *testing.T) {
-	n := newNight(t)
+func (n *night) aReaderIsShownNoButtonsAndForgingFails(t *testing.T) {
 	b := n.signedIn("viewer@north.example")
 	for _, path := range []string{"/tasks/" + task(n.dead), "/dead-letters", "/lanes", "/workers", "/workflows/" + n.flow.Text("wf")} {
 		if got := b.get(path); strings.Count(got.html, `method="post"`) != strings.Count(got.html, `action="/logout"`) {
@@ -174,8 +191,7 @@ func TestAReaderIsShownNoButtonsAndForgingFails(t *testing.T) {
 	}
 }
 
-func TestAnotherTenantsThingsAreNotThere(t *testing.T) {
-	n := newNight(t)
+func (n *night) anotherTenantsThingsAreNotThere(t *testing.T) {
 	b := n.signedIn("viewer@south.example")
 	for _, path := range []string{"/tasks/" + task(n.dead), "/workflows/" + n.flow.Text("wf"), "/?tenant=north", "/tasks?tenant=north&environment=production", "/tasks/task_nonsense", "/nothing"} {
 		if got := b.get(path); got.status != 404 || strings.Contains(got.html, "not text") {
@@ -187,8 +203,7 @@ func TestAnotherTenantsThingsAreNotThere(t *testing.T) {
 	}
 }
 
-func TestAWriteMustBeMeant(t *testing.T) {
-	n := newNight(t)
+func (n *night) aWriteMustBeMeant(t *testing.T) {
 	b := n.signedIn(operator)
 	path, word := "/tasks/"+task(n.dead)+"/retry?tenant=north&environment=production", b.word()
 	if got := b.post(path, url.Values{}); got.status != 403 {
@@ -265,8 +280,7 @@ func TestPausingALaneAndMakingATenant(t *testing.T) {
 }
 
 // Each region of a page can be drawn again by itself, and is then the same element.
-func TestRegionsAreDrawnAgainByThemselves(t *testing.T) {
-	n := newNight(t)
+func (n *night) regionsAreDrawnAgainByThemselves(t *testing.T) {
 	b := n.signedIn(operator)
 	region := regexp.MustCompile(`<div id="([a-z]+)" data-live="[^"]+"[^>]* hx-get="([^"]+)"`)
 	seen := 0
@@ -314,8 +328,7 @@ func TestSigningInAndOut(t *testing.T) {
 }
 
 // The stream tells what moved, never to whom it is no business.
-func TestTheStreamHints(t *testing.T) {
-	n := newNight(t)
+func (n *night) theStreamHints(t *testing.T) {
 	listen := func(who string) *bufio.Scanner {
 		b := n.signedIn(who)
 		request, err := http.NewRequestWithContext(t.Context(), "GET", n.url+"/ui/stream", nil)
@@ -354,8 +367,7 @@ func TestTheStreamHints(t *testing.T) {
 	}
 }
 
-func TestAFingerprintFilterFindsItsTasks(t *testing.T) {
-	n := newNight(t)
+func (n *night) aFingerprintFilterFindsItsTasks(t *testing.T) {
 	b := n.signedIn("admin@north.example")
 	found := groupOf.FindStringSubmatch(b.get("/dead-letters").html)
 	if found == nil {
