@@ -15,13 +15,16 @@ import (
 
 	"nightshift/workers"
 	"nightshift/workers/protocol"
+	tasktypes "nightshift/workers/run"
 )
 
 // agentOptions are what tasks may do on the worker's machine.
 type agentOptions struct {
-	allowCommands []string       // programs that tasks of type command may run
-	folder        string         // where document tasks keep indexes, caches and reports
-	egressAllow   []netip.Prefix // internal networks that http.request may reach
+	allowCommands []string           // programs that tasks of type command may run
+	folder        string             // where document tasks keep indexes, caches and reports
+	documents     []string           // folders that document tasks may read
+	egressAllow   []netip.Prefix     // internal networks that http.request may reach
+	embedding     tasktypes.Endpoint // where text.embed asks; none: the built-in vectoriser
 }
 
 // newWorkerCommand is a worker; work runs it until the context ends.
@@ -56,6 +59,7 @@ type workerFlags struct {
 	worker           workers.Options
 	agent            agentOptions
 	tokenFile, slots string
+	embedKeyFile     string
 	gpus             []int64
 }
 
@@ -82,6 +86,10 @@ func (f *workerFlags) define(flags *pflag.FlagSet) {
 	flags.IntVar(&o.LeaseSeconds, "lease-seconds", protocol.DefaultLeaseSeconds, "seconds without a heartbeat until a task is offered again, 2 to 300")
 	flags.DurationVar(&o.DrainTimeout, "drain", 20*time.Second, "how long running tasks may finish at the end")
 	flags.StringSliceVar(&f.agent.allowCommands, "allow-command", nil, "programs that command tasks may run; empty: none")
+	flags.StringSliceVar(&f.agent.documents, "documents", nil, "folders that document tasks may read; empty: none")
+	flags.StringVar(&f.agent.embedding.URL, "embed-url", "", "OpenAI-compatible endpoint for text.embed, up to and with /v1; empty: the built-in vectoriser")
+	flags.StringVar(&f.agent.embedding.Model, "embed-model", "", "model asked of it")
+	flags.StringVar(&f.embedKeyFile, "embed-key-file", "", "file with its key")
 	flags.StringVar(&f.agent.folder, "folder", "", "folder for indexes, caches and reports of document tasks")
 }
 
@@ -103,6 +111,13 @@ func (f *workerFlags) options(stdin io.Reader) (workers.Options, error) {
 			return o, fmt.Errorf("--gpus: a card with %d MB", vramMB)
 		}
 		o.Resources.GPUs = append(o.Resources.GPUs, protocol.GPU{VRAMMB: vramMB})
+	}
+	if f.embedKeyFile != "" {
+		key, err := os.ReadFile(f.embedKeyFile)
+		if err != nil {
+			return o, fmt.Errorf("--embed-key-file: %w", err)
+		}
+		f.agent.embedding.Key = strings.TrimSpace(string(key))
 	}
 	o.Version, o.KeepSignals = versionText(), true
 	return o, nil

@@ -139,7 +139,7 @@ func (r *replica) wire(ctx context.Context) error {
 	}
 	*deps = *opened
 	r.relay = r.newRelay(deps)
-	work := api.NewWork(r.db, r.db.Stage)
+	work := api.NewWork(r.db)
 	work.Follow = r.followTask
 	routes := append(work.Routes(), api.PlatformRoutes()...)
 	routes = append(routes, worker.NewFloor(r.db).Routes()...)
