@@ -22,6 +22,8 @@ func (w *Writer) Apply(ctx context.Context, p *models.Plan) (*models.Effects, er
 	if err := lawful(p); err != nil {
 		return nil, err
 	}
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout+batchTimeout)
+	defer cancel()
 	l, err := w.connected(ctx, p.Epoch)
 	if err != nil {
 		return nil, err
@@ -31,9 +33,9 @@ func (w *Writer) Apply(ctx context.Context, p *models.Plan) (*models.Effects, er
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, batchTimeout)
+	batch, cancel := context.WithTimeout(ctx, batchTimeout)
 	defer cancel()
-	answered, sent, err := l.run(ctx, calls)
+	answered, sent, err := l.run(batch, calls)
 	if err == nil || answered == len(calls) {
 		return effects, nil
 	}
@@ -54,7 +56,7 @@ func (w *Writer) failed(ctx context.Context, l *link, sent bool, err error) erro
 		return models.Errorf(models.Unclear, "the commit got no answer: %w", err)
 	}
 	// The failed statement left the COMMIT behind it undone.
-	if _, rollback := l.conn.Exec(ctx, "ROLLBACK"); rollback != nil {
+	if _, rollback := l.conn.Exec(ctx, "ROLLBACK"); rollback != nil || outdated(err) {
 		w.drop()
 	}
 	return classify(err)

@@ -18,6 +18,8 @@ type brainRow struct {
 
 // Brain reads the row that says who decides. It needs no writer's connection.
 func (w *Writer) Brain(ctx context.Context) (models.Brain, error) {
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+	defer cancel()
 	row, err := w.db.brain(ctx)
 	return row.Brain, err
 }
@@ -38,6 +40,8 @@ func (db *DB) brain(ctx context.Context) (row brainRow, err error) {
 // TakeOver raises the epoch if the row still is as seen, and makes a new connection the writer's. A brain that is frozen
 // inside a transaction holds the row: its session is ended.
 func (w *Writer) TakeOver(ctx context.Context, seen models.Brain, address string) (int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, brainTimeout)
+	defer cancel()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.drop()
@@ -47,6 +51,8 @@ func (w *Writer) TakeOver(ctx context.Context, seen models.Brain, address string
 // Recover finds out, on a new connection, whether a batch was committed. Raising the epoch waits for the lost
 // transaction or ends it, so that what is read afterwards is what will stay.
 func (w *Writer) Recover(ctx context.Context, epoch, batch int64) (happened bool, next int64, err error) {
+	ctx, cancel := context.WithTimeout(ctx, brainTimeout)
+	defer cancel()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.drop()
@@ -140,6 +146,8 @@ func (w *Writer) HandOver(ctx context.Context, epoch int64) error {
 }
 
 func (w *Writer) beat(ctx context.Context, statement string, epoch int64) error {
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout+batchTimeout)
+	defer cancel()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	l, err := w.connected(ctx, epoch)

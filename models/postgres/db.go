@@ -61,6 +61,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 		config.MaxConns = 16
 	}
 	config.MaxConnIdleTime = 5 * time.Minute
+	config.ConnConfig.ConnectTimeout = connectTimeout
 	if o.NoStatementCache {
 		config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
 	}

@@ -11,6 +11,8 @@ import (
 func (w *Writer) Facts(ctx context.Context, need *models.Need) (*models.Facts, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout+batchTimeout)
+	defer cancel()
 	f := &models.Facts{
 		Tasks: map[models.TaskRef]models.Task{}, IdemKeys: map[models.IdemRef]models.Task{},
 		Workflows: map[models.TaskRef]models.Workflow{}, Once: map[models.OnceRef]models.Once{}, Done: map[models.ID]int64{},

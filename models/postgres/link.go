@@ -15,7 +15,8 @@ import (
 // Times of the writer's connection.
 const (
 	connectTimeout = 2 * time.Second
-	batchTimeout   = time.Second // past it a batch counts as unclear and its connection is closed
+	batchTimeout   = time.Second     // past it a batch counts as unclear and its connection is closed
+	brainTimeout   = 8 * time.Second // to become the brain: two waits for its row and the end of a session
 	loadTimeout    = time.Minute
 )
 
@@ -151,7 +152,7 @@ func (l *link) run(ctx context.Context, calls []call) (answered int, sent bool, 
 		return 0, true, err
 	}
 	for i := range calls {
-		if err = answer(pipe, calls[i].read); err != nil {
+		if err = answer(pipe, &calls[i]); err != nil {
 			pipe.Close() // reads on to the end, so that the connection can be used again
 			return i, true, fmt.Errorf("%s: %w", calls[i].name, err)
 		}
@@ -160,7 +161,7 @@ func (l *link) run(ctx context.Context, calls []call) (answered int, sent bool, 
 }
 
 // answer reads the rows of one statement.
-func answer(pipe *pgconn.Pipeline, read func(*columns)) error {
+func answer(pipe *pgconn.Pipeline, c *call) error {
 	got, err := pipe.GetResults()
 	if err != nil {
 		return err
@@ -170,10 +171,13 @@ func answer(pipe *pgconn.Pipeline, read func(*columns)) error {
 		return fmt.Errorf("got %T", got)
 	}
 	for rows.NextRow() {
-		if read != nil {
-			read(&columns{values: rows.Values()})
+		if c.read != nil {
+			c.read(&columns{values: rows.Values()})
 		}
 	}
-	_, err = rows.Close()
+	tag, err := rows.Close()
+	if err == nil && c.name == "commit" && tag.String() != "COMMIT" {
+		err = &pgconn.PgError{Severity: "ERROR", Code: "25P02", Message: "the COMMIT did " + tag.String()}
+	}
 	return err
 }

@@ -139,6 +139,7 @@ func TestStagedBodyEntersInSlices(t *testing.T) {
 	if counts[models.Ready] != 4 || counts[models.Pending] != 1 || cursor.Done != 5 || !f.Stagings[id].Flipped {
 		t.Errorf("counts %v, %d done, staging %+v", counts, cursor.Done, f.Stagings[id])
 	}
+	slices.SortFunc(body.Tasks, func(a, b models.Task) int { return a.ID.Compare(b.ID) })
 	cancel := models.Cursor{ID: newID(w.now), Env: env, Kind: models.CancelWorkflow, Target: workflow.ID, Until: body.Tasks[1].ID}
 	if got := w.facts(&models.Need{Slices: []models.SliceNeed{{Cursor: cancel, Limit: 9}}}).Slices[cancel.ID]; len(got) != 2 {
 		t.Errorf("%d tasks of the workflow up to the second, not 2", len(got))

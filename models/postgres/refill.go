@@ -11,6 +11,8 @@ import (
 func (w *Writer) Refill(ctx context.Context, ask *models.RefillAsk) (*models.Refill, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout+batchTimeout)
+	defer cancel()
 	l, err := w.connected(ctx, w.epoch)
 	if err != nil {
 		return nil, err

@@ -2,7 +2,10 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"sync"
+
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"nightshift/models"
 )
@@ -69,12 +72,18 @@ func (w *Writer) read(ctx context.Context, calls []call) error {
 		return err
 	}
 	if _, _, err = l.run(ctx, calls); err != nil {
-		if l.conn.IsClosed() {
+		if l.conn.IsClosed() || outdated(err) {
 			w.drop()
 		}
 		return classify(err)
 	}
 	return nil
+}
+
+// outdated says that a prepared statement is no longer what it was: a migration changed a table, or the server forgot.
+func outdated(err error) bool {
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) && (pg.Code == "0A000" || pg.Code == "26000")
 }
 
 // clock lets time go forward alone, whatever the database's clock does.
