@@ -83,6 +83,9 @@ func taskFilter(q *handlers.ListQuery) (*postgres.TaskFilter, error) {
 	}
 	for name, values := range q.Values {
 		if key, is := strings.CutPrefix(name, "label."); is {
+			if key == "" {
+				return nil, handlers.QueryError(name, "names no label")
+			}
 			if f.Labels == nil {
 				f.Labels = map[string][]string{}
 			}

@@ -56,7 +56,7 @@ func (s *stager) part(tasks []engine.NewTask, first int) error {
 	part.Staging = s.staging
 	ctx, cancel := context.WithTimeout(s.c.UserContext(), brainPatience)
 	defer cancel()
-	return s.w.Stage(ctx, part)
+	return s.w.db.Stage(ctx, part)
 }
 
 // row is a task as it waits outside the world: what counts from its entry stands as a span.

@@ -17,12 +17,11 @@ import (
 // Work holds what the endpoints of tasks, workflows and dead letters need beside the common dependencies.
 type Work struct {
 	Reads *postgres.Reads
-	// Stage writes a part of a body too large for one command.
-	Stage func(context.Context, *models.StagedBody) error
 	// Follow gives a channel on which something arrives whenever an event of the task was committed, until ctx ends; nil:
 	// waiters look for themselves.
 	Follow func(ctx context.Context, env int32, task models.ID) <-chan struct{}
 
+	db    *postgres.DB
 	lanes sync.Map // number → laneName
 }
 
@@ -33,9 +32,7 @@ type laneName struct {
 }
 
 // NewWork works on the database.
-func NewWork(db *postgres.DB, stage func(context.Context, *models.StagedBody) error) *Work {
-	return &Work{Reads: postgres.NewReads(db), Stage: stage}
-}
+func NewWork(db *postgres.DB) *Work { return &Work{Reads: postgres.NewReads(db), db: db} }
 
 // Routes are the endpoints of tasks, workflows and dead letters.
 func (w *Work) Routes() []handlers.Route {
