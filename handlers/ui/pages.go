@@ -73,6 +73,9 @@ func Pages(hub *Hub) func(fiber.Router, *handlers.Deps) {
 				panic(row.method + " " + row.path + " says no scope")
 			}
 			router.Add(row.method, row.path, guarded(row))
+			if row.method == fiber.MethodGet && row.path != "/ui/stream" {
+				router.Add(fiber.MethodHead, row.path, guarded(row))
+			}
 		}
 	}
 }

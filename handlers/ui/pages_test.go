@@ -305,6 +305,9 @@ func (n *night) regionsAreDrawnAgainByThemselves(t *testing.T) {
 func TestSigningInAndOut(t *testing.T) {
 	n := newStage(t)
 	b := n.browser()
+	if answer, err := b.client.Head(n.url + "/login"); err != nil || answer.StatusCode != 200 {
+		t.Errorf("HEAD: %v %v", answer, err)
+	}
 	if got := b.get("/tasks?q=lane:io"); got.status != 303 || got.location != "/login?next=%2Ftasks%3Fq%3Dlane%3Aio" {
 		t.Errorf("signed out: %d to %s", got.status, got.location)
 	}
