@@ -37,15 +37,15 @@ func TestANightEndsWithReportsAndDeadLetters(t *testing.T) {
 	p, data, docs := newPlane(t), t.TempDir(), distribution(t)
 	p.crew(t, data, docs)
 	var console bytes.Buffer
-	o := Options{Server: p.front.URL, Tenants: tenants(), Docs: docs, Limit: 40, DataDir: data, Out: &console}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	o := Options{Server: p.front.URL, Tenants: tenants(), Docs: docs, Limit: 12, DataDir: data, Out: &console}
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	defer cancel()
 	s, err := Run(ctx, o)
 	if err != nil {
 		t.Fatal(err, console.String())
 	}
 	for _, tenant := range s.Tenants {
-		if tenant.State != "failed" || tenant.DeadLetters != 4 || tenant.Documents != 44 {
+		if tenant.State != "failed" || tenant.DeadLetters != 4 || tenant.Documents != 16 {
 			t.Errorf("%s: %+v", tenant.Slug, tenant)
 		}
 		page, err := os.ReadFile(tenant.Report)
@@ -90,7 +90,7 @@ func TestAnUnfinishedNightGoesOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.crew(t, data, docs)
-	longer, stop := context.WithTimeout(context.Background(), time.Minute)
+	longer, stop := context.WithTimeout(context.Background(), 3*time.Minute)
 	defer stop()
 	second, err := Run(longer, o)
 	if err != nil {
@@ -113,7 +113,7 @@ func TestANightOfAnotherDatabaseStartsAnew(t *testing.T) {
 	second := newPlane(t)
 	second.crew(t, data, docs)
 	o.Server = second.front.URL
-	longer, stop := context.WithTimeout(context.Background(), time.Minute)
+	longer, stop := context.WithTimeout(context.Background(), 3*time.Minute)
 	defer stop()
 	if s, err := Run(longer, o); err != nil || s.ID == begun.ID {
 		t.Errorf("went on as %+v, %v", s, err)
