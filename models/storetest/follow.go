@@ -13,7 +13,8 @@ type known struct {
 	envs      []models.Environment
 	lanes     []models.Lane
 	workers   []*worker
-	all       []models.TaskRef // every task
+	all       []models.TaskRef  // every task
+	tokens    []models.TokenRef // of every attempt that ended
 	workflows []models.TaskRef
 	dead      []models.TaskRef
 	prints    []models.TaskRef // environment and fingerprint
@@ -130,7 +131,9 @@ func (r *run) watch(p *models.Plan) {
 		r.row(&p.Changes[i].After)
 	}
 	for i := range p.Attempts {
-		if p.Attempts[i].Outcome == models.AttemptLost {
+		a := &p.Attempts[i]
+		r.known.tokens = append(r.known.tokens, models.TokenRef{Env: a.Env, Task: a.Task, Token: a.Token})
+		if a.Outcome == models.AttemptLost {
 			r.counts.LeasesLost++
 		}
 	}

@@ -292,19 +292,24 @@ func (r *run) check() {
 	}
 }
 
-// compareRows compares every row the script made.
+// compareRows compares every task, workflow, policy and ended attempt of the script.
 func (r *run) compareRows() {
 	r.t.Helper()
-	need := &models.Need{Workflows: r.known.workflows, Policies: r.known.all}
+	need := &models.Need{Tasks: r.known.all, Workflows: r.known.workflows, Policies: r.known.all, Tokens: r.known.tokens}
 	var facts [2]*models.Facts
 	for i, s := range r.sides {
 		var err error
-		need.Tasks = r.known.all
 		facts[i], err = s.store.Facts(r.ctx(), need)
 		r.must(err)
+		for ref, a := range facts[i].Tokens { // what facts promise of an attempt
+			facts[i].Tokens[ref] = models.Attempt{N: a.N, Outcome: a.Outcome, Usage: a.Usage}
+		}
 	}
 	if d := difference(facts[0], facts[1]); d != "" {
 		r.fatal("the rows differ at %s", d)
+	}
+	if n := len(facts[0].Tasks); n != len(r.known.all) || len(facts[0].Tokens) != len(r.known.tokens) {
+		r.fatal("%d of %d tasks and %d of %d attempts are there", n, len(r.known.all), len(facts[0].Tokens), len(r.known.tokens))
 	}
 }
 
