@@ -93,6 +93,75 @@ func TestVariablesAreFresh(t *testing.T) {
 	generated(t, "operations.md", "variables", table.String())
 }
 
+// The metrics are those that web describes: in prometheus.NewDesc and in options with Name and Help.
+func TestMetricsAreFresh(t *testing.T) {
+	files, err := filepath.Glob("../web/*metrics.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rows []string
+	for _, file := range files {
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(parsed, func(n ast.Node) bool {
+			if call, ok := n.(*ast.CallExpr); ok {
+				rows = append(rows, metric(t, call)...)
+			}
+			return true
+		})
+	}
+	slices.Sort(rows)
+	generated(t, "operations.md", "metrics", "| name | labels | what it says |\n| --- | --- | --- |\n"+strings.Join(rows, ""))
+}
+
+// metric is the row of a call that makes a metric with a name of its own, else nothing.
+func metric(t *testing.T, call *ast.CallExpr) []string {
+	made, ok := call.Fun.(*ast.SelectorExpr)
+	if !ok || len(call.Args) < 2 {
+		return nil
+	}
+	row := func(name, help, labels ast.Expr) []string {
+		var words []string
+		if list, ok := labels.(*ast.CompositeLit); ok {
+			for _, e := range list.Elts {
+				words = append(words, word(t, e))
+			}
+		}
+		return []string{fmt.Sprintf("| `%s` | %s | %s |\n", word(t, name), strings.Join(words, ", "), word(t, help))}
+	}
+	switch made.Sel.Name {
+	case "NewDesc":
+		if _, fixed := call.Args[0].(*ast.BasicLit); fixed {
+			return row(call.Args[0], call.Args[1], call.Args[2])
+		}
+	case "NewCounterVec", "NewHistogramVec", "NewGaugeVec":
+		fields := map[string]ast.Expr{}
+		for _, e := range call.Args[0].(*ast.CompositeLit).Elts {
+			pair := e.(*ast.KeyValueExpr)
+			fields[pair.Key.(*ast.Ident).Name] = pair.Value
+		}
+		return row(fields["Name"], fields["Help"], call.Args[1])
+	}
+	return nil
+}
+
+var alert = regexp.MustCompile(`alertsTotal, \S+, "([a-z_]+)"`)
+
+func TestEveryAlertIsExplained(t *testing.T) {
+	text := read(t, "operations.md")
+	found := alert.FindAllStringSubmatch(read(t, "../web/loop_metrics.go"), -1)
+	if len(found) == 0 {
+		t.Fatal("no alert was found in web/loop_metrics.go")
+	}
+	for _, m := range found {
+		if !strings.Contains(text, "\n| `"+m[1]+"` |") {
+			t.Errorf("operations.md does not say what the alert %s means and what to do", m[1])
+		}
+	}
+}
+
 func TestWhatIsRefusedIsFresh(t *testing.T) {
 	var names []string
 	for _, row := range literal(t, "../handlers/api/tasks_input.go", "notBuilt").Elts {
