@@ -33,12 +33,9 @@ func guard(verb func()) (err error) {
 // attempt runs a batch once: facts, decision, one transaction, effects, answers. After an error nothing was answered,
 // and unless the facts failed, the board no longer says what the database does.
 func (t *term) attempt(batch []*call) (decided []engine.Reply, err error) {
-	cmds := make([]*engine.Command, 0, len(t.orphans)+len(batch))
-	for _, id := range t.orphans {
-		cmds = append(cmds, &engine.Command{ID: newID(), Actor: t.self(), Return: &engine.Return{Claim: id}})
-	}
-	for _, c := range batch {
-		cmds = append(cmds, c.cmd)
+	cmds := make([]*engine.Command, len(batch))
+	for i, c := range batch {
+		cmds[i] = c.cmd
 	}
 	facts, err := t.facts(cmds)
 	if err != nil {
@@ -122,7 +119,7 @@ func (t *term) commit(batch []*call, effects *models.Effects) error {
 		t.alarm("the effects of a batch could not enter the board", err)
 		return nil
 	}
-	t.stale, t.orphans = false, nil
+	t.stale = false
 	t.answer(batch, more)
 	t.park(batch)
 	return nil
@@ -210,8 +207,8 @@ func (t *term) refill() {
 	}
 }
 
-// rebuild reads the board anew. A failed decision may have answered or parked claims without anybody hearing of it, so
-// those that waited are asked anew.
+// rebuild reads the board anew. The engine forgets its parked claims with it: a decision that failed may have answered
+// some without anybody hearing of it. So they are asked again.
 func (t *term) rebuild() error {
 	if time.Until(t.reload) > 0 {
 		return noDatabase()
@@ -234,7 +231,6 @@ func (t *term) rebuild() error {
 	t.stale, t.batch, t.now, t.nowAt = false, snapshot.Batch, snapshot.Now, time.Now()
 	t.checkHistory(snapshot.Batch)
 	for _, c := range t.parked {
-		t.orphans = append(t.orphans, c.anew())
 		t.inbox.again(c)
 	}
 	clear(t.parked)

@@ -135,6 +135,11 @@ func TestWhatCommitsNothingIsOnlyAnsweredWhileThisIsSurelyTheBrain(t *testing.T)
 		if _, err := w.do(l, w.look()); models.CodeOf(err) != models.Unavailable {
 			t.Errorf("after four seconds: %v", err)
 		}
+		// A commit proves it too.
+		w.must(l, w.task(payloadOf(1)))
+		if _, err := w.do(l, w.look()); err != nil {
+			t.Errorf("after a commit: %v", err)
+		}
 		blocked.set(func(*shaky) { blocked.fail = false })
 		if _, err := w.do(l, w.look()); err != nil {
 			t.Errorf("once it can renew: %v", err)
@@ -177,6 +182,58 @@ func TestTheBrainStaysThroughAnOutage(t *testing.T) {
 		}
 		if took := time.Since(began); took > 2*time.Second {
 			t.Errorf("it took %v after the outage", took)
+		}
+	})
+}
+
+// The database goes away during a commit, and for so long that nobody can say what became of it: callers are told so.
+// When it is back, the same replica decides at once, and what had happened is known.
+func TestAnUnclearCommitWithoutADatabase(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, Options{})
+		cmd := w.task(payloadOf(1))
+		w.store.set(func(s *shaky) {
+			s.apply = append(s.apply, func(_ *models.Plan, do func() error) error {
+				err := do()
+				s.set(func(s *shaky) { s.down = true })
+				return models.Errorf(models.Unclear, "cut: %v", err)
+			})
+		})
+		began := time.Now()
+		if _, err := w.do(w.loop, cmd); models.CodeOf(err) != models.Unavailable || time.Since(began) > 10*time.Second {
+			t.Errorf("told %v after %v", err, time.Since(began))
+		}
+		time.Sleep(time.Minute)
+		w.store.set(func(s *shaky) { s.down = false })
+		began = time.Now()
+		awaitBrain(t, w.loop)
+		if took := time.Since(began); took > 2*time.Second {
+			t.Errorf("it took %v after the outage", took)
+		}
+		cmd.Resent = true
+		answer, err := w.do(w.loop, cmd)
+		if err != nil || len(answer.Made) != 1 || len(w.store.Tasks()) != 1 {
+			t.Errorf("asked again: %+v, %v; %d tasks", answer, err, len(w.store.Tasks()))
+		}
+	})
+}
+
+// An outage of the database for all is no reason to change the brain.
+func TestAnOutageForAllChangesNoBrain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, Options{})
+		other, theirs := w.beside("https://two")
+		time.Sleep(3 * time.Second)
+		for _, s := range []*shaky{w.store, theirs} {
+			s.set(func(s *shaky) { s.down = true })
+		}
+		time.Sleep(20 * time.Second)
+		theirs.set(func(s *shaky) { s.down = false }) // the standby sees it first
+		time.Sleep(3 * time.Second)
+		w.store.set(func(s *shaky) { s.down = false })
+		time.Sleep(20 * time.Second)
+		if one, two := w.loop.Role(), other.Role(); !one.Brain || two.Brain || one.Epoch != 1 {
+			t.Errorf("one %+v, two %+v", one, two)
 		}
 	})
 }

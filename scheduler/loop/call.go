@@ -9,11 +9,11 @@ import (
 
 // call is one command on its way, and who waits for it.
 type call struct {
-	cmd   *engine.Command // changes only while the term's goroutine holds the call
+	cmd   *engine.Command
 	order order
 	rows  int
 	bytes int
-	// drops is the claim this command takes off, when the loop itself asked for that. Its id is filled in with the batch.
+	// drops is the claim this command takes off, when the loop itself asked for that.
 	drops *call
 	// took is told the answer of a command that the loop itself asked; nobody waits on done then.
 	took func(*engine.Answer)
@@ -71,15 +71,6 @@ func (c *call) abandoned() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.gone
-}
-
-// anew gives a claim a new id and a command of its own, so that what the engine may still hold of the old one is nobody's.
-// It returns the old id.
-func (c *call) anew() models.ID {
-	old := c.cmd.ID
-	c.cmd = owned(c.cmd)
-	c.cmd.ID = newID()
-	return old
 }
 
 // order is the rank of a command in the inbox.

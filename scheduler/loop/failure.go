@@ -81,12 +81,6 @@ func (t *term) again(batch []*call) error {
 	}
 	if err := t.rebuild(); err != nil {
 		t.refuse(batch, noDatabase())
-		return nil
-	}
-	for _, c := range batch {
-		if c.order == claims {
-			t.orphans = append(t.orphans, c.anew())
-		}
 	}
 	return nil
 }
@@ -163,18 +157,15 @@ func noDatabase() *models.Error {
 	return refusal(models.Unavailable, "the database does not answer at the moment")
 }
 
-// refuse answers commands that were not done. The engine may have parked a claim among them.
+// refuse answers commands that were not done.
 func (t *term) refuse(batch []*call, why error) {
 	for _, c := range batch {
-		if c.order == claims {
-			t.orphans = append(t.orphans, c.cmd.ID)
-		}
 		c.finish(outcome{err: why})
 	}
 }
 
-// unclear finds out what became of a commit whose answer was lost. If it happened, its answers go out and what was not
-// answered is asked again; if not, the batch is tried again.
+// unclear finds out what became of a commit whose answer was lost. If it happened, its answers go out; if not, it is tried
+// again.
 func (t *term) unclear(batch []*call, decided []engine.Reply, cause error, try int) ([]*call, error) {
 	t.figures.count(func(f *Figures) { f.Unclear++ })
 	t.log.Warn("it is not clear whether a batch was committed", "epoch", t.epoch, "batch", t.batch+1, "error", cause)
@@ -187,7 +178,7 @@ func (t *term) unclear(batch []*call, decided []engine.Reply, cause error, try i
 		t.batch++
 		t.heard(t.batch)
 		t.answer(batch, decided)
-		batch = t.resent(batch)
+		batch = unanswered(batch)
 	}
 	switch {
 	case err != nil:
@@ -222,15 +213,13 @@ func (t *term) findOut() (happened bool, err error) {
 	}
 }
 
-// resent is what a batch that happened has not answered: it is asked again and recognised by its id.
-func (t *term) resent(batch []*call) []*call {
+// unanswered are the claims that a batch which happened has parked: the rebuilt board does not know that.
+func unanswered(batch []*call) []*call {
 	var left []*call
 	for _, c := range batch {
-		if c.answered() || c.cmd.Tick != nil {
-			continue
+		if c.order == claims && !c.answered() {
+			left = append(left, c)
 		}
-		c.cmd.Resent = c.order != claims
-		left = append(left, c)
 	}
 	return left
 }

@@ -58,10 +58,12 @@ func TestFailuresOfABatchHaveTheirRules(t *testing.T) {
 	}
 }
 
-// many submits n commands at once, in one batch, and tells what each was told.
+// many asks commands at once, in one batch, and tells what each was told.
 func (w *world) many(cmds []*engine.Command) map[*engine.Command]error {
 	freeze := make(chan struct{})
 	w.store.set(func(s *shaky) { s.freeze = freeze })
+	go func() { _, _ = w.do(w.loop, w.look()) }() // it is under way while the others gather
+	synctest.Wait()
 	type result struct {
 		cmd *engine.Command
 		err error
@@ -195,7 +197,15 @@ func TestParkedClaimsOutliveARebuild(t *testing.T) {
 				}
 				time.Sleep(time.Second)
 				w.store.fails(false, code)
-				_, _ = w.do(w.loop, w.task(payloadOf(1)))
+				_, err := w.do(w.loop, w.task(payloadOf(1)))
+				time.Sleep(10 * time.Millisecond)
+				want := int64(3)
+				if err == nil {
+					want = 2 // the task went to one of them
+				}
+				if n := w.held(); n != want || w.loop.Figures().Parked != int(want) {
+					t.Errorf("the engine holds %d claims, the loop %d, not %d", n, w.loop.Figures().Parked, want)
+				}
 				for i := range 3 {
 					w.must(w.loop, w.task(payloadOf(2+i)))
 				}
@@ -213,6 +223,53 @@ func TestParkedClaimsOutliveARebuild(t *testing.T) {
 				}
 				if running != 3 || w.loop.Figures().Parked != 0 {
 					t.Errorf("%d tasks are running, %d claims parked", running, w.loop.Figures().Parked)
+				}
+			})
+		})
+	}
+}
+
+// A claim that a failed batch had parked is refused, and the engine holds nothing of it.
+func TestARefusedClaimIsNotHeld(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, Options{})
+		w.store.fails(false, models.Unavailable)
+		results := w.many([]*engine.Command{w.claim(1, 20*time.Second), w.task(payloadOf(1)), w.claim(1, 20*time.Second)})
+		for cmd, err := range results {
+			if models.CodeOf(err) != models.Unavailable {
+				t.Errorf("%+v was told %v", cmd, err)
+			}
+		}
+		if n := w.held(); n != 0 {
+			t.Errorf("the engine holds %d claims", n)
+		}
+	})
+}
+
+// Claims of a batch that failed and was tried again are held once.
+func TestAClaimTriedAgainIsHeldOnce(t *testing.T) {
+	for _, code := range []models.Code{models.Rollback, models.RowCount, models.BadData} {
+		t.Run(string(code), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, Options{})
+				worker, session := w.register(w.loop, "full")
+				zero := int32(0)
+				for range 4 {
+					go func() { // it waits, whatever there is to do
+						_, _ = w.do(w.loop, &engine.Command{ID: newID(), Claim: &engine.Claim{Worker: worker, Session: session, Most: 1,
+							WaitMS: 20_000, Free: &engine.Free{Slots: &zero}}})
+					}()
+				}
+				time.Sleep(time.Millisecond)
+				w.store.fails(false, code)
+				w.many([]*engine.Command{w.task(payloadOf(1)), w.task(payloadOf(2))})
+				time.Sleep(10 * time.Millisecond)
+				if n := w.held(); n != 4 {
+					t.Errorf("the engine holds %d claims, not 4", n)
+				}
+				time.Sleep(30 * time.Second)
+				if n := w.held(); n != 0 {
+					t.Errorf("the engine holds %d claims for ever", n)
 				}
 			})
 		})

@@ -111,7 +111,7 @@ func (l *Loop) Do(ctx context.Context, cmd *engine.Command) (*engine.Answer, err
 	case finished:
 		return o.answer, o.err
 	case c.order == claims:
-		l.post(&engine.Command{Tenant: cmd.Tenant, Return: &engine.Return{}}, c)
+		l.post(&engine.Command{Tenant: cmd.Tenant, Return: &engine.Return{Claim: c.cmd.ID}}, c)
 	}
 	return nil, gone(ctx)
 }

@@ -98,6 +98,9 @@ func TestAClaimerThatLeavesLosesNoTask(t *testing.T) {
 		if n := w.loop.Figures().Parked; n != 0 {
 			t.Errorf("%d claims are still parked", n)
 		}
+		if n := w.held(); n != 0 {
+			t.Errorf("the engine still holds %d claims", n)
+		}
 		cmd := w.task(payloadOf(1))
 		w.must(w.loop, cmd)
 		if got := w.stands(cmd); got != "ready" {
@@ -130,6 +133,31 @@ func TestLeasesGrantedToWhoHasLeftGoBack(t *testing.T) {
 		again := w.must(w.loop, w.claim(1, 0))
 		if len(again.Claimed.Leases) != 1 || again.Claimed.Leases[0].Row.AttemptsUsed > 1 {
 			t.Errorf("claimed again: %+v", again.Claimed)
+		}
+	})
+}
+
+// The caller leaves at the very moment its leases are granted: either it has them, or they go back.
+func TestNoLeaseIsLostBetweenAnswerAndDeparture(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, Options{})
+		for i := range 60 {
+			cmd := w.task(payloadOf(i))
+			w.must(w.loop, cmd)
+			ctx, leave := context.WithCancel(t.Context())
+			w.store.set(func(s *shaky) {
+				s.apply = append(s.apply, func(*models.Plan, func() error) error { leave(); return nil })
+			})
+			answer, err := w.loop.Do(ctx, w.claim(1, 0))
+			time.Sleep(10 * time.Millisecond)
+			want := "ready"
+			if err == nil && len(answer.Claimed.Leases) == 1 {
+				want = "running"
+			}
+			if got := w.stands(cmd); got != want {
+				t.Fatalf("told %v, the task is %s", err, got)
+			}
+			w.must(w.loop, &engine.Command{Cancel: &engine.Cancel{Env: w.env, Task: cmd.Submit.Tasks[0].ID}})
 		}
 	})
 }

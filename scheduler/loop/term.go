@@ -26,8 +26,7 @@ type term struct {
 	sample   time.Time
 	failures int // of ticks, in a row
 
-	parked  map[*engine.Command]*call // claims the engine holds
-	orphans []models.ID               // claims it may hold that are nobody's any more; the next batch takes them off
+	parked map[*engine.Command]*call // claims the engine holds
 }
 
 func newTerm(l *Loop, epoch int64, seen models.Brain) *term {
@@ -48,9 +47,7 @@ func (t *term) run(ctx context.Context) error {
 		}
 		if t.stale {
 			if err := t.rebuild(); err != nil {
-				for _, c := range t.inbox.take() {
-					c.finish(outcome{err: noDatabase()})
-				}
+				t.refuse(t.inbox.take(), noDatabase())
 				t.rest(ctx, retryEvery)
 				continue
 			}
@@ -73,11 +70,6 @@ func (t *term) run(ctx context.Context) error {
 // next is the batch to run now, with a Tick when time alone has something to do.
 func (t *term) next() []*call {
 	batch := t.inbox.take()
-	for _, c := range batch {
-		if c.drops != nil {
-			c.cmd.Return.Claim = c.drops.cmd.ID
-		}
-	}
 	if time.Until(t.tick) <= 0 || t.engine.Busy() && t.failures == 0 || t.due() {
 		t.ticked = time.Now()
 		t.tick = t.ticked.Add(tickEvery)

@@ -239,6 +239,12 @@ func (w *world) look() *engine.Command {
 	return &engine.Command{ID: newID(), Look: &engine.Look{Stats: true}}
 }
 
+// held is how many claims the engine holds.
+func (w *world) held() int64 {
+	w.Helper()
+	return w.must(w.loop, w.look()).Looked.Stats.Claims
+}
+
 // told is what a caller was told: the code of the error, or "done".
 func told(err error) string {
 	if err == nil {
