@@ -88,6 +88,12 @@ CREATE TABLE lanes (
     UNIQUE (env, name)
 );
 
+-- The largest number that anything of a name ever had: numbers of what was deleted are not given again.
+CREATE TABLE highest (
+    name   text PRIMARY KEY,
+    number int NOT NULL
+);
+
 CREATE TABLE classes (
     number int PRIMARY KEY,
     digest bytea NOT NULL UNIQUE CHECK (octet_length(digest) = 32), -- SHA-256 of the canonical text
@@ -162,6 +168,7 @@ CREATE TABLE tasks (
     started_at    bigint,
     finished_at   bigint,
     lease_until   bigint,
+    cards         bigint, -- which of the worker's cards, a bit each
     cancel_at     bigint,
     estimate_ms   bigint,
     leases_lost   int,
@@ -187,8 +194,10 @@ CREATE TABLE tasks (
 ) WITH (fillfactor = 90, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.05);
 
 CREATE INDEX tasks_line ON tasks (lane, env, class, age_key, id) WHERE state = 3 AND gate IS NULL;
-CREATE INDEX tasks_line_key ON tasks (lane, env, class, limit_key) WHERE state = 3 AND gate IS NULL AND limit_key IS NOT NULL;
-CREATE INDEX tasks_parked ON tasks (env, gate, lane, class, age_key, id) WHERE state = 3 AND gate IS NOT NULL;
+CREATE INDEX tasks_line_key ON tasks (lane, env, class, limit_key) INCLUDE (key_limit)
+    WHERE state = 3 AND gate IS NULL AND limit_key IS NOT NULL;
+CREATE INDEX tasks_parked ON tasks (env, gate, lane, class, age_key, id) INCLUDE (key_limit)
+    WHERE state = 3 AND gate IS NOT NULL;
 CREATE INDEX tasks_timer ON tasks (LEAST(wake_at, expires_at), id)
     WHERE state IN (1, 2, 3, 5) AND LEAST(wake_at, expires_at) IS NOT NULL;
 CREATE INDEX tasks_running ON tasks (worker) WHERE state IN (4, 6);
@@ -434,7 +443,7 @@ CREATE TYPE task_wire AS (
     attempt int, attempts_used int, max_attempts int, remaining int, killed int, hard_seconds int,
     age_key bigint, created_at bigint, updated_at bigint, id uuid,
     ready_at bigint, wake_at bigint, expires_at bigint, started_at bigint, finished_at bigint, lease_until bigint,
-    cancel_at bigint, estimate_ms bigint, leases_lost int, key_limit int, soft_seconds int, delay_seconds int,
+    cards bigint, cancel_at bigint, estimate_ms bigint, leases_lost int, key_limit int, soft_seconds int, delay_seconds int,
     workflow uuid, parent uuid, worker uuid, attempt_id uuid, token uuid, fingerprint uuid,
     gate text, key text, idem_key text, limit_key text, error_class text,
     ref uuid, was smallint -- a change: the token and state it was decided on; a staged row: its staging
@@ -497,7 +506,7 @@ DECLARE
     t       text;
 BEGIN
     EXECUTE format('GRANT USAGE ON SCHEMA public TO %s, %s', app, engine);
-    FOREACH t IN ARRAY ARRAY['brain', 'batches', 'tenants', 'environments', 'kinds', 'lanes', 'classes', 'workers',
+    FOREACH t IN ARRAY ARRAY['brain', 'batches', 'tenants', 'environments', 'kinds', 'lanes', 'highest', 'classes', 'workers',
         'virtual_times', 'tasks', 'specs', 'labels', 'edges', 'attempts', 'progress', 'workflows', 'stagings', 'cursors',
         'done', 'once', 'events', 'audit', 'users', 'memberships', 'sessions', 'api_keys', 'signing_keys', 'replicas', 'vault']
     LOOP
@@ -535,7 +544,7 @@ END $$;
 
 -- +goose Down
 DROP TABLE vault, replicas, signing_keys, api_keys, sessions, memberships, users, audit, events, once, done, cursors,
-    stagings, workflows, progress, attempts, edges, labels, specs, tasks, virtual_times, workers, classes, lanes, kinds,
+    stagings, workflows, progress, attempts, edges, labels, specs, tasks, virtual_times, workers, classes, highest, lanes, kinds,
     environments, tenants, batches, brain;
 DROP FUNCTION expect_rows, expect_brain;
 DROP TYPE task_wire, spec_wire, label_wire, edge_wire, attempt_wire, end_wire, event_wire, line_wire;

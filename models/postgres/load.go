@@ -72,10 +72,10 @@ func loadTasks(out *models.Snapshot) []call {
 			out.Lines = append(out.Lines, models.LineCount{Line: line(c), Ready: c.int8()})
 		}},
 		{name: "load_parked", read: func(c *columns) {
-			out.Parked = append(out.Parked, models.ParkedCount{Line: line(c), Gate: c.text(), Count: c.int8()})
+			out.Parked = append(out.Parked, models.ParkedCount{Line: line(c), Gate: c.text(), Count: c.int8(), Limit: c.int4()})
 		}},
 		{name: "load_keys", read: func(c *columns) {
-			out.Keys = append(out.Keys, models.KeyCount{Line: line(c), Key: c.text(), Admitted: c.int8()})
+			out.Keys = append(out.Keys, models.KeyCount{Line: line(c), Key: c.text(), Admitted: c.int8(), Limit: c.int4()})
 		}},
 		{name: "load_flipped", read: func(c *columns) { out.Flipped = append(out.Flipped, c.staging()) }},
 	}
@@ -93,6 +93,7 @@ func loadConfiguration(out *models.Snapshot, bad *error) []call {
 		{name: "load_environments", read: func(c *columns) { out.Environments = append(out.Environments, c.environment()) }},
 		{name: "load_kinds", read: func(c *columns) { out.Kinds = append(out.Kinds, c.kind()) }},
 		{name: "load_lanes", read: func(c *columns) { out.Lanes = append(out.Lanes, c.lane()) }},
+		{name: "load_most_lane", read: func(c *columns) { out.MostLane = c.int4() }},
 		{name: "load_classes", read: func(c *columns) {
 			class := models.Class{}
 			number := c.int4()

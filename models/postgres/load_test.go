@@ -32,10 +32,10 @@ func TestLoadAndRefillShowLines(t *testing.T) {
 	if !reflect.DeepEqual(s.Lines[0].Heads, []models.Task{tasks[0], tasks[2]}) {
 		t.Errorf("the heads are not the first in rank: %+v", s.Lines[0].Heads)
 	}
-	if len(s.Parked) != 2 || s.Parked[0] != (models.ParkedCount{Line: first, Gate: "key:k", Count: 2}) {
+	if len(s.Parked) != 2 || s.Parked[0] != (models.ParkedCount{Line: first, Gate: "key:k", Count: 2, Limit: 2}) {
 		t.Errorf("parked: %+v", s.Parked)
 	}
-	if len(s.Keys) != 1 || s.Keys[0].Key != "k" || s.Keys[0].Admitted != 4 {
+	if len(s.Keys) != 1 || s.Keys[0].Key != "k" || s.Keys[0].Admitted != 4 || s.Keys[0].Limit != 2 {
 		t.Errorf("keys: %+v", s.Keys)
 	}
 	if len(s.Running) != 1 || s.Running[0] != running || s.Batch != w.batch || s.Now < w.now {
@@ -185,7 +185,7 @@ func TestWhatIsRemembered(t *testing.T) {
 	}
 	worker.State = models.WorkerGone
 	w.apply(&models.Plan{Workers: []models.Worker{worker}, LanesGone: []int32{lane}})
-	if s := w.load(1, 1); len(s.Workers)+len(s.Lanes) != 0 {
+	if s := w.load(1, 1); len(s.Workers)+len(s.Lanes) != 0 || s.MostLane != lane {
 		t.Errorf("what is gone came back: %+v", s)
 	}
 }

@@ -169,6 +169,38 @@ func TestLifeCycle(t *testing.T) {
 	}
 }
 
+// TestEveryFieldIsKept finds a field of Task that the tables forget, whichever is added next.
+func TestEveryFieldIsKept(t *testing.T) {
+	w := newWorld(t)
+	filled := func(state models.State) (task models.Task) {
+		v := reflect.ValueOf(&task).Elem()
+		for i := range v.NumField() {
+			switch f := v.Field(i); f.Kind() {
+			case reflect.String:
+				f.SetString(v.Type().Field(i).Name)
+			case reflect.Array:
+				f.Set(reflect.ValueOf(newID(w.now)))
+			default:
+				f.SetInt(int64(i + 1))
+			}
+		}
+		task.Env, task.State, task.Gate = env, state, "" // only ready tasks have a gate, only live ones a token
+		return task
+	}
+	task := filled(models.Running)
+	w.apply(&models.Plan{Tasks: []models.Task{task}})
+	if got := w.facts(&models.Need{Tasks: []models.TaskRef{refOf(task)}}).Tasks[refOf(task)]; got != task {
+		t.Errorf("inserted\n%+v, read\n%+v", task, got)
+	}
+	after := filled(models.Ready)
+	after.ID, after.Remaining, after.Killed, after.Gate, after.Token, after.Key = task.ID, task.Remaining, task.Killed, "key:x", models.ID{}, "another"
+	after.Priority, after.AgeKey, after.Attempt, after.Cards = 77, 78, 79, 80
+	w.apply(&models.Plan{Changes: []models.Change{{From: models.Running, Token: task.Token, After: after}}})
+	if got := w.facts(&models.Need{Tasks: []models.TaskRef{refOf(task)}}).Tasks[refOf(task)]; got != after {
+		t.Errorf("changed to\n%+v, read\n%+v", after, got)
+	}
+}
+
 func TestGuardsFailTheWholePlan(t *testing.T) {
 	w := newWorld(t)
 	a, b := w.ready(), w.ready()

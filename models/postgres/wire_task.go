@@ -2,7 +2,7 @@ package postgres
 
 import "nightshift/models"
 
-const taskFields = 41
+const taskFields = 42
 
 // task writes a row of task_wire: the columns of tasks in their order, then what a change was decided on.
 func (r *rows) task(t *models.Task, ref models.ID, was models.State) {
@@ -29,6 +29,7 @@ func (r *rows) task(t *models.Task, ref models.ID, was models.State) {
 	r.instant(t.StartedAt)
 	r.instant(t.FinishedAt)
 	r.instant(t.LeaseUntil)
+	r.some8(t.Cards)
 	r.instant(t.CancelAt)
 	r.some8(t.EstimateMS)
 	r.some4(t.LeasesLost)
@@ -54,7 +55,7 @@ func (c *columns) task() (t models.Task) {
 	t.AgeKey, t.CreatedAt, t.UpdatedAt = c.int8(), c.instant(), c.instant()
 	t.ID = c.id()
 	t.ReadyAt, t.WakeAt, t.ExpiresAt, t.StartedAt, t.FinishedAt = c.instant(), c.instant(), c.instant(), c.instant(), c.instant()
-	t.LeaseUntil, t.CancelAt, t.EstimateMS = c.instant(), c.instant(), c.int8()
+	t.LeaseUntil, t.Cards, t.CancelAt, t.EstimateMS = c.instant(), c.int8(), c.instant(), c.int8()
 	t.LeasesLost, t.KeyLimit, t.SoftSeconds, t.DelaySeconds = c.int4(), c.int4(), c.int4(), c.int4()
 	t.Workflow, t.Parent, t.Worker, t.AttemptID, t.Token, t.Fingerprint = c.id(), c.id(), c.id(), c.id(), c.id(), c.id()
 	t.Gate, t.Key, t.IdemKey, t.LimitKey, t.ErrorClass = c.text(), c.text(), c.text(), c.text(), c.text()

@@ -1,5 +1,6 @@
--- Purpose: lanes, whole rows. Index: lanes_pkey. Locks: the saved rows.
+-- Purpose: lanes, whole rows, and the largest number a lane ever had. Index: lanes_pkey, highest_pkey. Locks: the saved rows.
 -- $1 models.Lane as JSON
+WITH saved AS (
 INSERT INTO lanes (number, env, name, kind, weight, max_concurrent, high_water, task_types, paused, draining, reason, first,
     description, owner, runbook_url, created_at, updated_at, version)
 SELECT "Number", "Env", "Name", "Kind", "Weight", "MaxConcurrent", "HighWater", coalesce("TaskTypes", '{}'), "Paused",
@@ -13,3 +14,7 @@ ON CONFLICT (number) DO UPDATE SET env = EXCLUDED.env, name = EXCLUDED.name, kin
     paused = EXCLUDED.paused, draining = EXCLUDED.draining, reason = EXCLUDED.reason, first = EXCLUDED.first,
     description = EXCLUDED.description, owner = EXCLUDED.owner, runbook_url = EXCLUDED.runbook_url,
     created_at = EXCLUDED.created_at, updated_at = EXCLUDED.updated_at, version = EXCLUDED.version
+RETURNING number
+)
+INSERT INTO highest (name, number) SELECT 'lane', max(number) FROM saved
+ON CONFLICT (name) DO UPDATE SET number = greatest(highest.number, EXCLUDED.number)
