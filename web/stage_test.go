@@ -9,12 +9,14 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"nightshift/handlers"
 	"nightshift/handlers/api"
+	"nightshift/handlers/worker"
 	"nightshift/models/postgres"
 	"nightshift/models/postgres/pgtest"
 	"nightshift/scheduler/loop"
@@ -68,7 +70,7 @@ func newStage(t *testing.T) *stage {
 		defer close(followed)
 		_ = events.Run(running)
 	}()
-	s.server, err = web.New(web.Options{Deps: s.deps, Relay: events, Loop: brain, Routes: append(api.PlatformRoutes(), troubleRoutes()...), Address: s.url, PID: 1, Pages: testPages})
+	s.server, err = web.New(web.Options{Deps: s.deps, Relay: events, Loop: brain, Routes: append(allRoutes(db), troubleRoutes()...), Address: s.url, PID: 1, Pages: testPages})
 	s.must(err)
 	served := make(chan struct{})
 	go func() {
@@ -86,6 +88,11 @@ func newStage(t *testing.T) *stage {
 	})
 	s.await("a brain", func() bool { return brain.Role().Brain })
 	return s
+}
+
+// allRoutes is the route table of a replica.
+func allRoutes(db *postgres.DB) []handlers.Route {
+	return slices.Concat(api.PlatformRoutes(), api.NewWork(db).Routes(), worker.NewFloor(db).Routes())
 }
 
 func newRelay(db *postgres.DB, wakes <-chan int64) *relay.Relay {
