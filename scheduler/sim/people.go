@@ -29,8 +29,8 @@ type job struct {
 	next     *job // that waits for it
 }
 
-// begin makes tenants, lanes and workers, and puts what will come on the agenda.
-func (w *World) begin() {
+// begin makes tenants, lanes and workers, and puts what will come on the agenda. It answers whether such a world can be.
+func (w *World) begin() bool {
 	seen, err := w.store.Brain(context.Background())
 	if err == nil {
 		w.epoch, err = w.store.TakeOver(context.Background(), seen, w.config.Address)
@@ -44,6 +44,9 @@ func (w *World) begin() {
 		w.found(t)
 	}
 	for _, l := range w.scenario.Lanes {
+		if !w.knows(l.Tenant) {
+			return false
+		}
 		lane := &models.Lane{Env: w.tenants[l.Tenant].env, Name: l.Name, Kind: l.Kind, Weight: 1, MaxConcurrent: l.MaxConcurrent, HighWater: 1000, TaskTypes: l.TaskTypes}
 		w.configured(&engine.Configure{Lane: lane, New: true, Action: "lane.create"})
 	}
@@ -54,12 +57,23 @@ func (w *World) begin() {
 		}
 	}
 	for i := range w.scenario.Arrivals {
+		if !w.knows(w.scenario.Arrivals[i].Tenant) {
+			return false
+		}
 		w.expect(&w.scenario.Arrivals[i])
 	}
 	if every := w.scenario.Faults.BrainEvery; every > 0 {
 		w.repeat(every, w.takeOver)
 	}
 	w.troubles()
+	return len(w.result.Violations) == 0
+}
+
+func (w *World) knows(tenant string) bool {
+	if w.tenants[tenant] == nil {
+		w.violate("the scenario has no tenant %q", tenant)
+	}
+	return w.tenants[tenant] != nil
 }
 
 func (w *World) repeat(every time.Duration, do func()) {
@@ -68,17 +82,21 @@ func (w *World) repeat(every time.Duration, do func()) {
 
 // found makes a tenant.
 func (w *World) found(s Tenant) {
-	row := w.configured(&engine.Configure{Tenant: &models.Tenant{ID: w.id(), Slug: s.Name, Name: s.Name, Weight: s.Weight, Timezone: "UTC"}, New: true, Action: "tenant.create"})
-	t := &tenant{Tenant: s, number: row.Tenant.Number, env: w.watch.env} // every tenant begins with one environment
+	made := w.configured(&engine.Configure{Tenant: &models.Tenant{ID: w.id(), Slug: s.Name, Name: s.Name, Weight: s.Weight, Timezone: "UTC"}, New: true, Action: "tenant.create"})
+	if made == nil {
+		return
+	}
+	t := &tenant{Tenant: s, number: made.Tenant.Number, env: w.watch.env} // every tenant begins with one environment
 	w.tenants[s.Name] = t
 	w.order = append(w.order, t)
 }
 
-// configured changes the world before it begins.
+// configured changes the world before it begins; nil where that is refused.
 func (w *World) configured(c *engine.Configure) (out *engine.Answer) {
 	w.ask(&engine.Command{Configure: c}, func(a *engine.Answer, err error) {
 		if err != nil {
-			panic(fmt.Sprintf("the scenario cannot be: %v", err))
+			w.violate("the scenario cannot be: %v", err)
+			return
 		}
 		out = a
 	})

@@ -176,3 +176,15 @@ func TestALongNight(t *testing.T) {
 		t.Errorf("%d tasks succeeded", n)
 	}
 }
+
+func TestAnImpossibleScenarioIsSaid(t *testing.T) {
+	for what, s := range map[string]sim.Scenario{
+		"unknown tenant": {Arrivals: []sim.Arrival{{Tenant: "nobody"}}, Until: time.Second},
+		"two alike":      {Tenants: []sim.Tenant{{Name: "a", Weight: 1}, {Name: "a", Weight: 1}}, Until: time.Second},
+		"lane of nobody": {Lanes: []sim.Lane{{Tenant: "nobody", Name: "x"}}, Until: time.Second},
+	} {
+		if r := sim.New(s).Run(); len(r.Violations) != 1 {
+			t.Errorf("%s: %v", what, r.Violations)
+		}
+	}
+}

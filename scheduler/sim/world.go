@@ -81,7 +81,9 @@ func (w *World) Store() *memory.Store { return w.store }
 
 // Run lives through the scenario.
 func (w *World) Run() Result {
-	w.begin()
+	if !w.begin() {
+		return w.finish()
+	}
 	end := dawn.Add(w.scenario.Until)
 	for len(w.agenda) > 0 && !w.over() {
 		at := w.agenda[0].at
