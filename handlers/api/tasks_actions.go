@@ -2,6 +2,7 @@ package api
 
 import (
 	"encoding/json"
+	"slices"
 
 	"github.com/gofiber/fiber/v2"
 
@@ -79,7 +80,7 @@ func readRetry(c *fiber.Ctx) (in retryInput, err error) {
 	v.Members(func(name string, m body.Value) {
 		switch name {
 		case "payload":
-			in.payload = m.Raw(MaxPayloadBytes)
+			in.payload = m.Raw(handlers.PayloadLimit)
 		case "from_checkpoint":
 			refuseUnbuilt(m, "false")
 		case "reason":
@@ -116,6 +117,9 @@ func (w *Work) retry(d *handlers.Deps, c *fiber.Ctx) error {
 			return w.redrive(d, c, row, in)
 		case !row.State.Final():
 			return nil, models.Errorf(models.StateConflict, "the task is %s: only a dead letter or a task that has ended is retried", row.State)
+		}
+		if len(caller.Lanes) > 0 && !slices.Contains(caller.Lanes, row.LaneName) {
+			return nil, models.Errorf(models.Forbidden, "this key does not submit to the lane %s", row.LaneName)
 		}
 		task := again(row, d.Mint())
 		if in.payload != nil {

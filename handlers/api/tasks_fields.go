@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"nightshift/handlers"
 	"nightshift/handlers/body"
 	"nightshift/models"
 	"nightshift/scheduler/engine"
@@ -210,7 +211,7 @@ func (d *draft) idempotencyKey(v body.Value) {
 }
 
 func (d *draft) selector(v body.Value) {
-	if words := v.Words(MaxLabels, maxKeyBytes, maxKeyBytes); len(words) > 0 {
+	if words := v.Words(handlers.LabelsMost, maxKeyBytes, maxKeyBytes); len(words) > 0 {
 		d.task.Class.Selector = words
 	}
 }
@@ -221,12 +222,12 @@ func (d *draft) exhausted(v body.Value) {
 
 func (d *draft) dependsOn(v body.Value) {
 	n := v.Elements(func(i int, e body.Value) {
-		if i < MaxDependsOn {
+		if i < handlers.DependsOnMost {
 			d.deps = append(d.deps, e)
 		}
 	})
-	if n > MaxDependsOn {
-		v.Wrong("must have at most %d entries", MaxDependsOn)
+	if n > handlers.DependsOnMost {
+		v.Wrong("must have at most %d entries", handlers.DependsOnMost)
 	}
 }
 

@@ -2,7 +2,6 @@ package api_test
 
 import (
 	"fmt"
-	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -223,7 +222,6 @@ func TestListsPageFilterAndCount(t *testing.T) {
 		name, _, _ := strings.Cut(query, "=")
 		s.refused(s.call("GET", "/v1/tasks?"+query, s.acme, nil), "query."+name)
 	}
-	_ = url.QueryEscape
 }
 
 func TestCancelRetryDiscard(t *testing.T) {
@@ -325,7 +323,64 @@ func TestExplain(t *testing.T) {
 		t.Errorf("running: %s", r.text)
 	}
 	w.report(done(lease, nil))
-	if got := s.task(s.acme, second); got.str("state") != "ready" {
-		t.Errorf("its dependency has ended: %s", got.text)
+	s.await("the end of its dependency to free the second", func() bool { return s.task(s.acme, second).str("state") == "ready" })
+}
+
+func TestAnOverfullLaneAccepts(t *testing.T) {
+	s := newStage(t)
+	s.want(s.call("POST", "/v1/lanes", s.acme, map[string]any{"name": "small", "kind": "io", "high_water": 2}), 201, "")
+	s.register(s.acme, nil)
+	task := map[string]any{"type": "a", "lane": "small"}
+	s.submit(s.acme, task)
+	s.submit(s.acme, task)
+	r := s.want(s.call("POST", "/v1/tasks", s.acme, task), 202, "")
+	if r.str("state") != "ready" || r.str("kind") != "io" || r.str("estimated_start_at") == "" {
+		t.Errorf("accepted %s", r.text)
+	}
+	s.want(s.call("POST", "/v1/tasks/batch", s.acme, map[string]any{"tasks": []any{task}}), 201, "")
+}
+
+func TestAKeySubmitsToItsLanesOnly(t *testing.T) {
+	s := newStage(t)
+	r := s.call("POST", "/v1/api-keys", s.root, map[string]any{"name": "narrow", "scopes": []string{"tasks:read", "tasks:write"}, "lanes": []string{"io"}}, "Nightshift-Tenant", "acme")
+	s.want(r, 201, "")
+	narrow := s.token(r.str("client_id"), r.str("client_secret"))
+	s.submit(narrow, map[string]any{"type": "a", "lane": "io"})
+	s.want(s.call("POST", "/v1/tasks", narrow, map[string]any{"type": "a", "lane": "batch"}), 403, "forbidden")
+	s.want(s.call("POST", "/v1/tasks", narrow, map[string]any{"type": "a"}), 403, "forbidden")
+	s.want(s.call("POST", "/v1/tasks/batch", narrow, `{"tasks":[{"type":"a","lane":"io"},{"type":"a"}]}`), 403, "forbidden")
+	s.want(s.call("POST", "/v1/workflows", narrow, `{"name":"n","tasks":[{"key":"k","type":"a"}]}`), 403, "forbidden")
+	s.want(s.call("POST", "/v1/workflows", narrow, `{"name":"n","lane":"io","tasks":[{"key":"k","type":"a"}]}`), 201, "")
+	s.want(s.call("POST", "/v1/workers", narrow, `{"name":"n","instance_id":"i"}`), 403, "scope_required")
+}
+
+// Nothing that a client sends is our fault: whatever comes, the answer is below 500.
+func TestNothingSentGivesA5xx(t *testing.T) {
+	s := newStage(t)
+	id := s.submit(s.acme, map[string]any{"type": "a"}).str("id")
+	bodies := []string{"", "null", "[]", "{}", "5", `"x"`, "{", `{"a":`, "\x00", "\xff", `{"tasks":null}`, `{"tasks":[null]}`, `{"tasks":[[]]}`, `{"tasks":{}}`, `{"results":[null]}`,
+		`{"leases":[null]}`, `{"leases":5}`, `{"type":"\u0000"}`, `{"name":"\ud800","instance_id":"\ud800"}`, `{"type":"a","labels":{"\u0000":"x"}}`,
+		`{"type":"a","payload":"\ud800"}`, `{"type":"a","description":"\ud800"}`, `{"type":"a","labels":{"\ud800":"\ud800"}}`, `{"type":"a","concurrency_key":"\ud800"}`,
+		`{"type":"a","run_at":"1970-01-01T00:00:00Z","expires_in_seconds":315360000}`, `{"type":"a","run_at":"9000-12-31T23:59:59Z"}`,
+		`{"name":"n","tasks":[{"key":"\u0000","type":"a"}]}`, `{"name":"n","tasks":[{"key":"a","type":"a","depends_on":[null]}]}`,
+		`{"task_ids":[null]}`, `{"reason":5}`, `{"reason":"\u0000"}`, `{"max_tasks":1e400}`, strings.Repeat("[", 100_000), `{"type":"a","payload":` + strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000) + `}`}
+	w := s.register(s.acme, nil)
+	for _, path := range []string{"/v1/tasks", "/v1/tasks?dry_run=true", "/v1/tasks/batch", "/v1/workflows", "/v1/workers", "/v1/workers/" + w.id + "/claim", "/v1/workers/" + w.id + "/heartbeat",
+		"/v1/workers/" + w.id + "/results", "/v1/scheduler/claim", "/v1/tasks/" + id + "/retry", "/v1/tasks/" + id + "/cancel", "/v1/tasks/" + id + "/discard", "/v1/tasks/" + id + "/complete",
+		"/v1/tasks/" + id + "/fail", "/v1/tasks/" + id + "/heartbeat", "/v1/tasks/" + id + "/checkpoint", "/v1/dead-letters/redrive", "/v1/dead-letters/discard", "/v1/workers/" + w.id + "/drain"} {
+		for _, text := range bodies {
+			if r := s.call("POST", path, s.acme, text, "Nightshift-Session", w.session, "Nightshift-Lease", "lt_x"); r.status >= 500 {
+				t.Errorf("POST %s with %.60q: %d %s", path, text, r.status, r.text)
+			}
+		}
+	}
+	for _, path := range []string{"/v1/tasks", "/v1/tasks/x", "/v1/tasks/" + id, "/v1/tasks/%00", "/v1/tasks/%ff/attempts", "/v1/workflows", "/v1/workflows/x/graph", "/v1/dead-letters", "/v1/dead-letters/tasks",
+		"/v1/bulk-actions/x", "/v1/workers", "/v1/workers/x", "/v1/tasks/" + id + "/dependencies"} {
+		for _, query := range []string{"", "?limit=-1", "?limit=99999999999999999999", "?cursor=%00", "?cursor=AAAA", "?state=%00", "?type=%ff", "?label.a=%00", "?created_after=9999-12-31T23:59:59Z",
+			"?created_before=0001-01-01T00:00:00Z", "?created_after=1970-01-01T00:00:00Z&created_before=1970-01-01T00:00:01Z", "?count=true&order=asc", "?x[]=1", "?%zz"} {
+			if r := s.call("GET", path+query, s.acme, nil); r.status >= 500 {
+				t.Errorf("GET %s%s: %d %s", path, query, r.status, r.text)
+			}
+		}
 	}
 }

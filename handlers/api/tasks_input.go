@@ -4,22 +4,17 @@ import (
 	"encoding/json"
 	"math"
 	"slices"
+	"strings"
 
+	"nightshift/handlers"
 	"nightshift/handlers/body"
 	"nightshift/models"
 	"nightshift/scheduler/dag"
 	"nightshift/scheduler/engine"
 )
 
-// Limits of what is submitted; GET /v1/limits publishes them.
 const (
-	MaxPayloadBytes  = 256_000
-	MaxLabels        = 32
-	MaxDependsOn     = 1_000
-	MaxBatchTasks    = 10_000
-	MaxWorkflowTasks = 100_000
-
-	maxKeyBytes         = 255
+	maxKeyBytes         = handlers.KeyMost
 	maxDescriptionBytes = 4_096
 	maxDurationSeconds  = 10 * 365 * 86_400
 	defaultPriority     = 50
@@ -43,6 +38,7 @@ type taskReader struct {
 	trace   string // the request's traceparent, or empty
 	lanes   []string
 	problem *body.Problems
+	denied  error // a lane that the caller's key does not submit to
 
 	// Of a workflow: its graph, the ids of its keys, and the first lane and priority that hold where a task names none.
 	graph    *dag.Graph
@@ -67,7 +63,7 @@ type draft struct {
 // members says how each member of a task is read. What is named in notBuilt is refused unless it asks for nothing.
 var members = map[string]func(*draft, body.Value){
 	"type":                  func(d *draft, v body.Value) { d.given.typ = true; d.task.Class.Type = v.Name() },
-	"payload":               func(d *draft, v body.Value) { d.task.Payload = v.Raw(MaxPayloadBytes) },
+	"payload":               func(d *draft, v body.Value) { d.task.Payload = v.Raw(handlers.PayloadLimit) },
 	"lane":                  func(d *draft, v body.Value) { d.given.lane = true; d.task.Lane = v.Name() },
 	"priority":              func(d *draft, v body.Value) { d.given.priority = true; d.task.Priority = int16(v.Int(0, 100)) },
 	"run_at":                (*draft).runAt,
@@ -85,7 +81,7 @@ var members = map[string]func(*draft, body.Value){
 	"concurrency_limit":     (*draft).concurrencyLimit,
 	"idempotency_key":       (*draft).idempotencyKey,
 	"worker_selector":       (*draft).selector,
-	"labels":                func(d *draft, v body.Value) { d.input.Labels = v.Words(MaxLabels, maxKeyBytes, maxKeyBytes) },
+	"labels":                func(d *draft, v body.Value) { d.input.Labels = v.Words(handlers.LabelsMost, maxKeyBytes, maxKeyBytes) },
 	"depends_on":            (*draft).dependsOn,
 	"on_attempts_exhausted": (*draft).exhausted,
 	"description":           func(d *draft, v body.Value) { d.input.Description = v.String(0, maxDescriptionBytes) },
@@ -166,7 +162,8 @@ func (d *draft) finish() {
 		d.r.problem.Addf(body.Dot(at, "concurrency_limit"), "needs a concurrency_key")
 	}
 	if len(d.r.lanes) > 0 && !slices.Contains(d.r.lanes, d.task.Lane) {
-		d.r.problem.Addf(body.Dot(at, "lane"), "this key submits to named lanes only, and this is none of them")
+		d.r.denied = models.Errorf(models.Forbidden, "this key submits to %s only: name one of them in %s",
+			strings.Join(d.r.lanes, ", "), body.Dot(at, "lane"))
 	}
 	d.identify()
 	if d.r.problem.Any() {
@@ -179,6 +176,14 @@ func (d *draft) finish() {
 		d.task.Labels = append(d.task.Labels, models.Label{Env: d.r.env, Task: d.task.ID, Key: key, Value: value})
 	}
 	d.task.Input = d.input.text()
+}
+
+// err is the refusal of what was read, nil when all is well.
+func (r *taskReader) err() error {
+	if err := r.problem.Err(models.ValidationFailed); err != nil {
+		return err
+	}
+	return r.denied
 }
 
 // identify gives the task its id: in a workflow the one its key may have got before, when another task named it.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"nightshift/handlers"
 	"nightshift/handlers/body"
 	"nightshift/models"
 	"nightshift/scheduler/dag"
@@ -52,7 +53,7 @@ func TestTaskInputRefuses(t *testing.T) {
 		{`"type":"a","surprise":1`, "body.surprise"},
 		{`"type":"a","surprise":null`, "body.surprise"},
 		{`"type":"a","key":"k"`, "body.key"},
-		{`"type":"a","payload":"` + strings.Repeat("x", MaxPayloadBytes-1) + `"`, "body.payload"},
+		{`"type":"a","payload":"` + strings.Repeat("x", handlers.PayloadLimit-1) + `"`, "body.payload"},
 		{`"type":"a","payload":{"deep":["\u0000"]}`, "body.payload"},
 		{`"type":"a","lane":"No"`, "body.lane"},
 		{`"type":"a","priority":101`, "body.priority"},

@@ -54,7 +54,7 @@ func (w *Work) submit(d *handlers.Deps, c *fiber.Ctx) error {
 		return err
 	}
 	task := r.task(v)
-	if err := r.problem.Err(models.ValidationFailed); err != nil {
+	if err := r.err(); err != nil {
 		return err
 	}
 	if dry {
@@ -220,8 +220,8 @@ func readBatch(d *handlers.Deps, c *fiber.Ctx) ([]engine.NewTask, error) {
 		return nil
 	}, func(i int, v body.Value) error {
 		given = true
-		if i == MaxBatchTasks {
-			return models.Invalid("body.tasks", "a batch has at most %d tasks", MaxBatchTasks)
+		if i == handlers.BatchMost {
+			return models.Invalid("body.tasks", "a batch has at most %d tasks", handlers.BatchMost)
 		}
 		if r.problem.Full() {
 			return r.problem.Err(models.ValidationFailed)
@@ -234,7 +234,7 @@ func readBatch(d *handlers.Deps, c *fiber.Ctx) ([]engine.NewTask, error) {
 		r.problem.Addf("body.tasks", "is required, with at least one task")
 	}
 	if err == nil {
-		err = r.problem.Err(models.ValidationFailed)
+		err = r.err()
 	}
 	return tasks, err
 }

@@ -279,7 +279,7 @@ func blockedBy(t *models.Task) []engine.Block {
 	switch {
 	case t.State == models.Scheduled:
 		blocks = append(blocks, engine.Block{Reason: "run_at", Detail: "it starts no earlier than " + handlers.Time(t.WakeAt).String()})
-	case t.State == models.Pending:
+	case t.State == models.Pending && t.Remaining > 0:
 		blocks = append(blocks, engine.Block{Reason: "dependencies", Detail: plural(int64(t.Remaining), "task") + " it waits for must end first"})
 	case t.State == models.RetryWait:
 		blocks = append(blocks, engine.Block{Reason: "run_at", Detail: "it is tried again at " + handlers.Time(t.WakeAt).String()})

@@ -66,11 +66,18 @@ func tenantRoutes(routes ...handlers.Route) []handlers.Route {
 // brainPatience is how long a command may take before its caller hears that nobody answered.
 const brainPatience = 10 * time.Second
 
+// lookPatience is the same for live facts, in whose place saved ones are shown.
+const lookPatience = 2 * time.Second
+
 // ask sends a command of the caller to the brain.
 func ask(d *handlers.Deps, c *fiber.Ctx, fill func(*engine.Command)) (*engine.Answer, error) {
 	cmd := d.Command(handlers.CallerOf(c))
 	fill(cmd)
-	ctx, cancel := context.WithTimeout(c.UserContext(), brainPatience)
+	patience := brainPatience
+	if cmd.Look != nil {
+		patience = lookPatience
+	}
+	ctx, cancel := context.WithTimeout(c.UserContext(), patience)
 	defer cancel()
 	return d.Door.Do(ctx, cmd)
 }

@@ -115,8 +115,8 @@ func TestClaimsAndReportsAreChecked(t *testing.T) {
 		`{"results":[{"lease_token":"` + token + `","status":"succeeded","usage":{"tokens":1}}]}`:                               "body.results[0].usage.tokens",
 		`{"results":[{"lease_token":"` + token + `","status":"succeeded","usage":{"cost_usd":-1}}]}`:                            "body.results[0].usage.cost_usd",
 		`{"results":[{"lease_token":"` + token + `","status":"failed","error":{"why":1}}]}`:                                     "body.results[0].error.why",
-		`{"results":[{"lease_token":"` + token + `","status":"succeeded","checkpoint":"` + strings.Repeat("x", 64_001) + `"}]}`: "body.results[0].checkpoint",
-		`{"results":[{"lease_token":"` + token + `","status":"succeeded","result":"` + strings.Repeat("x", 1_000_001) + `"}]}`:  "body.results[0].result",
+		`{"results":[{"lease_token":"` + token + `","status":"succeeded","checkpoint":"` + strings.Repeat("x", 64<<10) + `"}]}`: "body.results[0].checkpoint",
+		`{"results":[{"lease_token":"` + token + `","status":"succeeded","result":"` + strings.Repeat("x", 1<<20) + `"}]}`:      "body.results[0].result",
 	} {
 		s.refused(w.call("results", text), location)
 	}

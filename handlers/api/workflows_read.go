@@ -266,7 +266,7 @@ func (w *Work) flowBefore(c *fiber.Ctx, made []models.ID, minimal bool) *handler
 		}
 		v := viewFlow(row, nil)
 		if !minimal {
-			nodes, _, _, err := w.Reads.Graph(c.UserContext(), caller.Scope(), caller.Env, row.ID, MaxWorkflowTasks)
+			nodes, _, _, err := w.Reads.Graph(c.UserContext(), caller.Scope(), caller.Env, row.ID, handlers.WorkflowMost)
 			if err != nil {
 				return nil, err
 			}

@@ -70,7 +70,7 @@ func (w *Work) readFlow(d *handlers.Deps, c *fiber.Ctx) (*flowReader, error) {
 		return nil, err
 	}
 	f.close()
-	if err := f.tasks.problem.Err(models.ValidationFailed); err != nil {
+	if err := f.tasks.err(); err != nil {
 		return nil, err
 	}
 	return f, f.sound()
@@ -103,7 +103,7 @@ func (f *flowReader) member(name string, v body.Value) error {
 // shared reads what tasks take from their workflow. It may follow the tasks as long as none has been written yet.
 func (f *flowReader) shared(name string, v body.Value) {
 	if name == "labels" {
-		f.input.Labels = v.Words(MaxLabels, maxKeyBytes, maxKeyBytes)
+		f.input.Labels = v.Words(handlers.LabelsMost, maxKeyBytes, maxKeyBytes)
 		return
 	}
 	if len(f.stager.ids) > 0 {
@@ -128,8 +128,8 @@ func (f *flowReader) shared(name string, v body.Value) {
 
 func (f *flowReader) task(i int, v body.Value) error {
 	f.given.tasks = true
-	if i == MaxWorkflowTasks {
-		return models.Invalid("body.tasks", "a workflow has at most %d tasks", MaxWorkflowTasks)
+	if i == handlers.WorkflowMost {
+		return models.Invalid("body.tasks", "a workflow has at most %d tasks", handlers.WorkflowMost)
 	}
 	if f.tasks.problem.Full() {
 		return f.tasks.problem.Err(models.ValidationFailed)
@@ -156,7 +156,7 @@ func (f *flowReader) task(i int, v body.Value) error {
 
 // flush writes what was read to the side.
 func (f *flowReader) flush() error {
-	if f.tasks.problem.Any() || f.tasks.graph.Faulty() {
+	if f.tasks.problem.Any() || f.tasks.denied != nil || f.tasks.graph.Faulty() {
 		f.pending, f.open = f.pending[:0], f.open[:0] // it is refused at the end, with all that is wrong
 		return nil
 	}

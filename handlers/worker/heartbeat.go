@@ -65,9 +65,9 @@ func (h *beats) lease(v body.Value, p *body.Problems) {
 			wire = m.String(1, maxText)
 			beat.Task, beat.Token, known = models.ParseWireToken(wire)
 		case "progress":
-			beat.Progress = sized(m, protocol.MaxProgressBytes)
+			beat.Progress = sized(m, handlers.CheckpointLimit)
 		case "checkpoint":
-			beat.Checkpoint = sized(m, protocol.MaxCheckpointBytes)
+			beat.Checkpoint = sized(m, handlers.CheckpointLimit)
 		default:
 			m.Wrong("there is no such field")
 		}

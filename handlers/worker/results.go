@@ -73,7 +73,7 @@ func (r *report) status(m body.Value) {
 func (r *report) member(name string, m body.Value) bool {
 	switch name {
 	case "result":
-		r.Result.Result = sized(m, protocol.MaxResultBytes)
+		r.Result.Result = sized(m, handlers.ResultLimit)
 	case "error":
 		if !m.Null() {
 			r.Error = readError(m)
@@ -83,7 +83,7 @@ func (r *report) member(name string, m body.Value) bool {
 			r.Usage = readUsage(m)
 		}
 	case "checkpoint":
-		r.Checkpoint = sized(m, protocol.MaxCheckpointBytes)
+		r.Checkpoint = sized(m, handlers.CheckpointLimit)
 	case "retry_after_seconds":
 		if !m.Null() {
 			r.RetryAfter = m.Number(0, 30*86_400)

@@ -92,9 +92,9 @@ func (f *Floor) beat(d *handlers.Deps, c *fiber.Ctx) error {
 	return f.renew(d, c, func(b *engine.Beat, name string, m body.Value) {
 		switch name {
 		case "progress":
-			b.Progress = sized(m, protocol.MaxProgressBytes)
+			b.Progress = sized(m, handlers.CheckpointLimit)
 		case "checkpoint":
-			b.Checkpoint = sized(m, protocol.MaxCheckpointBytes)
+			b.Checkpoint = sized(m, handlers.CheckpointLimit)
 		default:
 			m.Wrong("there is no such field")
 		}
@@ -107,7 +107,7 @@ func (f *Floor) checkpoint(d *handlers.Deps, c *fiber.Ctx) error {
 			m.Wrong("there is no such field")
 			return
 		}
-		b.Checkpoint = sized(m, protocol.MaxCheckpointBytes)
+		b.Checkpoint = sized(m, handlers.CheckpointLimit)
 	}, "checkpoint")
 }
 

@@ -56,13 +56,20 @@ func (f *Floor) Routes() []handlers.Route {
 // singleLimit leaves a result of the largest size room for what stands beside it.
 const singleLimit = 2 << 20
 
-const brainPatience = 10 * time.Second
+const (
+	brainPatience = 10 * time.Second
+	lookPatience  = 2 * time.Second // for live facts, in whose place saved ones are shown
+)
 
 // ask sends a command of the caller to the brain.
 func ask(d *handlers.Deps, c *fiber.Ctx, fill func(*engine.Command)) (*engine.Answer, error) {
 	cmd := d.Command(handlers.CallerOf(c))
 	fill(cmd)
-	ctx, cancel := context.WithTimeout(c.UserContext(), brainPatience)
+	patience := brainPatience
+	if cmd.Look != nil {
+		patience = lookPatience
+	}
+	ctx, cancel := context.WithTimeout(c.UserContext(), patience)
 	defer cancel()
 	return d.Door.Do(ctx, cmd)
 }
