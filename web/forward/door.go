@@ -60,7 +60,8 @@ func (d *Door) Do(ctx context.Context, cmd *engine.Command) (*engine.Answer, err
 	asked := false // it may have been done already
 	for {
 		try := d.try(cmd, began, asked)
-		answer, sent, err := d.ask(ctx, try)
+		until := d.deadline(try, began)
+		answer, sent, err := d.ask(ctx, try, until)
 		if err == nil && ctx.Err() != nil && undeliverable(answer) {
 			d.giveBack(try, answer)
 			return nil, gone(ctx)
@@ -69,7 +70,7 @@ func (d *Door) Do(ctx context.Context, cmd *engine.Command) (*engine.Answer, err
 			return answer, err
 		}
 		asked = asked || sent
-		left := time.Until(d.deadline(try, began))
+		left := time.Until(until)
 		switch {
 		case ctx.Err() != nil:
 			return nil, gone(ctx)
@@ -112,7 +113,8 @@ func (d *Door) try(cmd *engine.Command, began time.Time, asked bool) *engine.Com
 }
 
 // ask tries once: here when this replica decides, else where Role says. sent tells whether the brain may have got it.
-func (d *Door) ask(ctx context.Context, cmd *engine.Command) (answer *engine.Answer, sent bool, err error) {
+// No try outlives until by more than a second.
+func (d *Door) ask(ctx context.Context, cmd *engine.Command, until time.Time) (answer *engine.Answer, sent bool, err error) {
 	brain, address := d.options.Role()
 	if brain {
 		answer, err = d.options.Local.Do(ctx, cmd)
@@ -129,6 +131,7 @@ func (d *Door) ask(ctx context.Context, cmd *engine.Command) (answer *engine.Ans
 	if cmd.Claim != nil {
 		limit += time.Duration(cmd.Claim.WaitMS) * time.Millisecond
 	}
+	limit = min(limit, time.Until(until)+time.Second)
 	call, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	answer, err = d.post(call, address, token, cmd)
@@ -148,7 +151,7 @@ func (d *Door) giveBack(claim *engine.Command, a *engine.Answer) {
 	ctx, cancel := context.WithTimeout(context.Background(), callLimit)
 	defer cancel()
 	cmd := &engine.Command{ID: newID(), Tenant: claim.Tenant, Actor: claim.Actor, Return: back}
-	if _, _, err := d.ask(ctx, cmd); err != nil {
+	if _, _, err := d.ask(ctx, cmd, time.Now().Add(callLimit)); err != nil {
 		d.log.Warn("leases of a claimer that has gone could not be returned; its next heartbeats will", "leases", len(back.Tokens), "error", err)
 	}
 }

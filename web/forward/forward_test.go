@@ -215,6 +215,23 @@ func TestWithoutABrainTheCallerIsToldInTime(t *testing.T) {
 	}
 }
 
+// A brain that takes commands and never answers, as behind a black hole: the caller is told in time.
+func TestAMuteBrainIsGivenUp(t *testing.T) {
+	mute := make(chan struct{})
+	b := &brain{answer: func(ctx context.Context, _ *engine.Command) (*engine.Answer, error) {
+		<-mute
+		return nil, ctx.Err()
+	}}
+	s := replica(t, b, nil)
+	defer close(mute)
+	d := New(Options{Role: at(s.URL), Token: token, Patience: 300 * time.Millisecond})
+	began := time.Now()
+	_, err := d.Do(t.Context(), submit())
+	if models.CodeOf(err) != models.Unavailable || time.Since(began) > 2*time.Second {
+		t.Errorf("%v after %v", err, time.Since(began))
+	}
+}
+
 func TestACallerThatLeavesTakesItsClaimOff(t *testing.T) {
 	parked, off := make(chan struct{}), make(chan struct{})
 	b := &brain{answer: func(ctx context.Context, _ *engine.Command) (*engine.Answer, error) {
