@@ -267,6 +267,70 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	}
 }
 
+var (
+	called   = regexp.MustCompile(`/v1/[^\s"'` + "`" + `|)?,]+`)
+	declared = regexp.MustCompile(`"(/v1/[a-z0-9:_/.-]+)"`)
+)
+
+// Every endpoint that a document calls is in a table of routes: "$T" and "{id}" stand for a parameter, and so may any word.
+func TestEndpointsExist(t *testing.T) {
+	var routes [][]string
+	err := filepath.WalkDir("../handlers", func(path string, _ fs.DirEntry, err error) error {
+		if strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go") {
+			for _, m := range declared.FindAllStringSubmatch(read(t, path), -1) {
+				routes = append(routes, strings.Split(m[1], "/"))
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range documents(t) {
+		for _, path := range called.FindAllString(read(t, file), -1) {
+			parts := strings.Split(strings.TrimRight(path, "./:;*"), "/")
+			if !slices.ContainsFunc(routes, func(r []string) bool { return leadsTo(r, parts) }) {
+				t.Errorf("%s calls %s, which is in no table of routes", file, path)
+			}
+		}
+	}
+}
+
+func leadsTo(route, path []string) bool {
+	if len(route) != len(path) {
+		return false
+	}
+	for i := range route {
+		if route[i] != path[i] && !strings.HasPrefix(route[i], ":") {
+			return false
+		}
+	}
+	return true
+}
+
+// Every flag that a document gives to nightshift is a flag of some command.
+func TestFlagsExist(t *testing.T) {
+	files, err := filepath.Glob("../cmd_*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var source strings.Builder
+	for _, file := range files {
+		source.WriteString(read(t, file))
+	}
+	command := regexp.MustCompile("nightshift (serve|demo|worker|token|version)((?:[^`\n]|\\\n)*)")
+	flags := regexp.MustCompile(`\s--([a-z-]+)`)
+	for _, file := range documents(t) {
+		for _, line := range command.FindAllStringSubmatch(read(t, file), -1) {
+			for _, m := range flags.FindAllStringSubmatch(line[2], -1) {
+				if m[1] != "help" && !strings.Contains(source.String(), `"`+m[1]+`"`) {
+					t.Errorf("%s calls nightshift %s --%s, and there is no such flag", file, line[1], m[1])
+				}
+			}
+		}
+	}
+}
+
 var decision = regexp.MustCompile(`^adr/(\d{4})-[a-z0-9-]+\.md$`)
 
 func TestDecisionsAreWhole(t *testing.T) {
