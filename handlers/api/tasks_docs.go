@@ -29,7 +29,7 @@ type TaskInput struct {
 	IdempotencyKey   string             `json:"idempotency_key" doc:"while a task of this key is live, dead or succeeded it is answered instead"`
 	WorkerSelector   map[string]string  `json:"worker_selector" doc:"labels the worker must have"`
 	Labels           map[string]string  `json:"labels" doc:"at most 32"`
-	DependsOn        []DependencyInput  `json:"depends_on" doc:"ids or objects; at most 1,000"`
+	DependsOn        []any              `json:"depends_on" doc:"ids, or {task, on: succeeded|failed|finished}; at most 1,000"`
 	OnExhausted      string             `json:"on_attempts_exhausted" enum:"dead_letter,fail"`
 	Description      string             `json:"description"`
 }
@@ -53,12 +53,6 @@ type TimeoutInput struct {
 type ConcurrencyInput struct {
 	Key   string `json:"key" required:"true"`
 	Limit int    `json:"limit" minimum:"1" doc:"1 when left out"`
-}
-
-// DependencyInput is one thing to wait for.
-type DependencyInput struct {
-	Task string `json:"task" required:"true"`
-	On   string `json:"on" enum:"succeeded,failed,finished"`
 }
 
 // BatchInput is the body of a batch.

@@ -12,18 +12,11 @@ type FlowSubmission struct {
 	Lane      string            `json:"lane" doc:"of tasks that name none"`
 }
 
-// FlowTask is one task of a workflow: its key and the fields of a task. Strings in depends_on are keys.
+// FlowTask is one task of a workflow: its key and the fields of a task.
 type FlowTask struct {
-	Key       string           `json:"key" required:"true"`
-	Type      string           `json:"type" required:"true"`
-	DependsOn []FlowDependency `json:"depends_on" doc:"keys, or objects"`
-}
-
-// FlowDependency names a task of the body by key or an earlier one by id.
-type FlowDependency struct {
-	Key  string `json:"key"`
-	Task string `json:"task"`
-	On   string `json:"on" enum:"succeeded,failed,finished"`
+	TaskInput
+	Key       string `json:"key" required:"true" doc:"up to 255 bytes, its own in the workflow"`
+	DependsOn []any  `json:"depends_on" doc:"keys, or {key, on} or {task, on}; at most 1,000"`
 }
 
 var (
