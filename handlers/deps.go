@@ -120,6 +120,9 @@ func (c *Caller) Scope() postgres.Scope {
 	return postgres.Scope{Tenant: c.Tenant, Envs: []int32{c.Env}}
 }
 
+// answersKept is how long a call with an Idempotency-Key can be replayed.
+const answersKept = 48 * time.Hour
+
 // Tend keeps the clock and the signing keys fresh and shows this replica as living, until ctx ends.
 func (d *Deps) Tend(ctx context.Context, replica postgres.Replica) {
 	replica.ID, replica.Version = d.Replica, d.Version
@@ -138,6 +141,7 @@ func (d *Deps) Tend(ctx context.Context, replica postgres.Replica) {
 		each(2, "clock", func(ctx context.Context) error { return d.Clock.Set(ctx, d.People.Now) })
 		each(6, "signing keys", d.Signer.Refresh)
 		each(360, "sessions", func(ctx context.Context) error { _, err := d.People.SweepSessions(ctx); return err })
+		each(6, "kept answers", func(ctx context.Context) error { _, err := d.People.SweepAnswers(ctx, answersKept); return err })
 		select {
 		case <-ctx.Done():
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)

@@ -41,6 +41,6 @@ func AllLimits() Limits {
 		PayloadBytes: PayloadLimit, ResultBytes: ResultLimit, CheckpointBytes: CheckpointLimit, BodyBytes: BodyLimit, BulkBodyBytes: BulkLimit,
 		LabelsPerTask: LabelsMost, DependsOnPerTask: DependsOnMost, TasksPerBatch: BatchMost, TasksPerWorkflow: WorkflowMost,
 		KeyBytes: KeyMost, ListLimit: PageMost, RequestsPerMinute: RequestsPerMinute, ClaimMaxTasks: 500, ClaimWaitSeconds: 30,
-		LeaseSecondsLeast: 2, LeaseSecondsMost: 300, ClassesPerEnv: 200, IdempotencyKeptHours: 24,
+		LeaseSecondsLeast: 2, LeaseSecondsMost: 300, ClassesPerEnv: 200, IdempotencyKeptHours: int(answersKept.Hours()),
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -94,3 +95,14 @@ func (p *People) answerRow(kept *KeptAnswer) ([]any, error) {
 }
 
 func answerBound(kept *KeptAnswer) []byte { return []byte(kept.Scope + "\x00" + kept.Key) }
+
+// SweepAnswers forgets calls older than an age, some thousands at a time, and says how many there were.
+func (p *People) SweepAnswers(ctx context.Context, age time.Duration) (n int64, err error) {
+	err = p.as(ctx, func(tx pgx.Tx) error {
+		tag, err := tx.Exec(ctx, `DELETE FROM once WHERE (scope, key) IN (SELECT scope, key FROM once
+			WHERE at < (extract(epoch FROM clock_timestamp() - $1::interval) * 1000000)::bigint ORDER BY at LIMIT 5000)`, age)
+		n = tag.RowsAffected()
+		return err
+	})
+	return n, peopleError(err)
+}
