@@ -90,6 +90,21 @@ func arranged(counts []StateCount, order []string) []StateCount {
 	return out
 }
 
+// tabs are the states that a list offers, with their figures as far as they are known.
+func tabs(counts []StateCount) []StateCount {
+	var out []StateCount
+	for _, state := range []string{"running", "ready", "pending", "scheduled", "retry_wait", "dead_letter", "failed", "succeeded", "cancelled"} {
+		entry := StateCount{State: state}
+		for _, known := range counts {
+			if known.State == state {
+				entry = known
+			}
+		}
+		out = append(out, entry)
+	}
+	return out
+}
+
 func (s StateCount) figure() string {
 	if s.More {
 		return short(s.Count) + "+"

@@ -97,16 +97,41 @@ func (p *pages) taskRows(c *fiber.Ctx, rows []postgres.TaskRow) ([]templates.Tas
 		return nil, err
 	}
 	flows := map[models.ID]string{}
+	last, err := p.lastWorkers(c, rows)
+	if err != nil {
+		return nil, err
+	}
 	out := make([]templates.TaskRow, 0, len(rows))
 	for i := range rows {
 		row := viewTaskRow(&rows[i])
-		row.Worker = workerRef(rows[i].Worker, workers)
+		row.Worker = workerRef(last[rows[i].ID], workers)
 		if row.Workflow, err = p.workflowRef(c, rows[i].Workflow, flows); err != nil {
 			return nil, err
 		}
 		out = append(out, row)
 	}
 	return out, nil
+}
+
+// lastWorkers says which worker has each task, or had it last.
+func (p *pages) lastWorkers(c *fiber.Ctx, rows []postgres.TaskRow) (map[models.ID]models.ID, error) {
+	caller, last := handlers.CallerOf(c), map[models.ID]models.ID{}
+	var ended []models.ID
+	for i := range rows {
+		if rows[i].Worker.IsZero() && rows[i].Attempt > 0 {
+			ended = append(ended, rows[i].ID)
+		} else {
+			last[rows[i].ID] = rows[i].Worker
+		}
+	}
+	if len(ended) == 0 {
+		return last, nil
+	}
+	attempts, err := p.reads.Attempts(c.UserContext(), caller.Scope(), caller.Env, ended)
+	for id, of := range attempts {
+		last[id] = of[len(of)-1].Worker
+	}
+	return last, err
 }
 
 func viewTaskRow(row *postgres.TaskRow) templates.TaskRow {
