@@ -4,6 +4,7 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+	"time"
 
 	"nightshift/models"
 )
@@ -187,5 +188,33 @@ func TestWhatIsRemembered(t *testing.T) {
 	w.apply(&models.Plan{Workers: []models.Worker{worker}, LanesGone: []int32{lane}})
 	if s := w.load(1, 1); len(s.Workers)+len(s.Lanes) != 0 || s.MostLane != lane {
 		t.Errorf("what is gone came back: %+v", s)
+	}
+}
+
+// TestLoadOfAMillion prints how long a rebuild's reads take with a million ready tasks in 31,000 lines.
+func TestLoadOfAMillion(t *testing.T) {
+	if !*long {
+		t.Skip("needs -long")
+	}
+	w := newWorld(t)
+	exec(t, w.db, `
+		INSERT INTO tasks (env, lane, class, state, priority, flags, attempt, attempts_used, max_attempts, remaining, killed, hard_seconds,
+			age_key, created_at, updated_at, id, ready_at)
+		SELECT i % 1000 + 1, i % 1000 * 4 + 1, i / 1000 % 31 + 1, 3, 50, 0, 0, 0, 3, 0, 0, 600, i, i, i,
+			(lpad(to_hex(i), 12, '0') || '70008000000000000000')::uuid, i FROM generate_series(1, 1000000) i`)
+	for _, when := range []string{"first", "again"} {
+		began := time.Now()
+		s := w.load(4, 200_000)
+		t.Logf("%s: %s for %d lines", when, time.Since(began).Round(time.Millisecond), len(s.Lines))
+		var ready int64
+		for _, line := range s.Lines {
+			ready += line.Ready
+			if len(line.Heads) != 4 {
+				t.Fatalf("line %+v has %d heads", line.Line, len(line.Heads))
+			}
+		}
+		if ready != 1_000_000 || len(s.Lines) != 31_000 {
+			t.Errorf("%d tasks in %d lines", ready, len(s.Lines))
+		}
 	}
 }
