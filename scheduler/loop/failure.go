@@ -32,25 +32,20 @@ func (t *term) process(batch []*call) error {
 
 // rule says what a failed batch leaves to be tried again, by the kind of failure.
 func (t *term) rule(batch []*call, decided []engine.Reply, err error, try int) ([]*call, error) {
-	var verb *panicked
-	code := models.CodeOf(err)
-	if errors.As(err, &verb) {
-		code = models.BadData
-	}
-	switch code {
+	switch codeOf(err) {
 	case models.FenceLost:
 		t.refuse(batch, notYet())
 		return nil, err
 	case models.Unclear:
 		return t.unclear(batch, decided, err, try)
 	case models.RowCount:
-		t.alarm("a row count differs from the plan's", err)
+		t.log.Error("a row count differs from the plan's", "alert", "counter_drift", "epoch", t.epoch, "batch", t.batch+1, "error", err)
 		t.figures.count(func(f *Figures) { f.CounterDrift++ })
 		if len(batch) > 1 {
 			return nil, t.oneByOne(batch)
 		}
 	case models.BadData:
-		if len(batch) > 1 {
+		if !t.alone {
 			t.alarm("a command broke its batch; each is run alone now", err)
 			return nil, t.oneByOne(batch)
 		}
@@ -70,6 +65,14 @@ func (t *term) rule(batch []*call, decided []engine.Reply, err error, try int) (
 	return batch, nil
 }
 
+// codeOf is the code whose rule holds: a verb that panicked is treated like data that broke the batch.
+func codeOf(err error) models.Code {
+	if verb := (*panicked)(nil); errors.As(err, &verb) {
+		return models.BadData
+	}
+	return models.CodeOf(err)
+}
+
 // again prepares another try: the board is rebuilt. Where that fails, the batch is refused.
 func (t *term) again(batch []*call) error {
 	if err := t.beat(); err != nil {
@@ -85,8 +88,18 @@ func (t *term) again(batch []*call) error {
 	return nil
 }
 
-// oneByOne runs the commands of a batch in a transaction each.
+// oneByOne runs the commands of a batch in a transaction each. What the engine has to do of its own goes first, so that
+// no command is blamed for it.
 func (t *term) oneByOne(batch []*call) error {
+	t.alone = true
+	defer func() { t.alone = false }()
+	if err := t.again(batch); err != nil || t.stale {
+		return err
+	}
+	if works, err := t.own(); !works || err != nil {
+		t.refuse(batch, refusal(models.Unavailable, "the scheduler can't go on with its own work"))
+		return err
+	}
 	for i, c := range batch {
 		err := t.again(batch[i:])
 		if err != nil || t.stale {
@@ -98,6 +111,21 @@ func (t *term) oneByOne(batch []*call) error {
 		}
 	}
 	return nil
+}
+
+// own runs a batch without commands; false when that can't be done.
+func (t *term) own() (works bool, err error) {
+	decided, err := t.attempt(nil)
+	if err == nil {
+		return true, nil
+	}
+	if codeOf(err) == models.BadData {
+		t.alarm("the engine's own work can't be done", err)
+		t.figures.count(func(f *Figures) { f.OwnWork++ })
+		return false, nil
+	}
+	_, err = t.rule(nil, decided, err, tries)
+	return true, err
 }
 
 // convict answers the one command that can't be done, and gives its tenant batches of its own.

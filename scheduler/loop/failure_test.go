@@ -31,7 +31,8 @@ func TestFailuresOfABatchHaveTheirRules(t *testing.T) {
 		{"unclear, and it did not happen", false, []models.Code{models.Unclear}, "done", "ready", func(f Figures) bool { return f.Unclear == 1 && f.Epoch == 2 }},
 		{"unclear twice", false, []models.Code{models.Unclear, models.Unclear}, "done", "ready", nil},
 		{"the database went away", false, []models.Code{models.Unavailable}, "unavailable", "absent", nil},
-		{"bad data", false, []models.Code{models.BadData}, "validation_failed", "absent", func(f Figures) bool { return f.Culprits == 1 }},
+		{"bad data once", false, []models.Code{models.BadData}, "done", "ready", func(f Figures) bool { return f.Culprits == 0 }},
+		{"bad data", false, []models.Code{models.BadData, models.BadData}, "validation_failed", "absent", func(f Figures) bool { return f.Culprits == 1 }},
 		{"a code without a rule", false, []models.Code{"odd"}, "unavailable", "absent", nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -276,6 +277,29 @@ func TestAClaimTriedAgainIsHeldOnce(t *testing.T) {
 	}
 }
 
+// Work of the engine's own that can't be done is nobody's fault: whoever asks meanwhile is told to come again.
+func TestNobodyIsBlamedForTheEnginesOwnWork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var broken atomic.Bool
+		w := newWorld(t, Options{failpoint: func([]*engine.Command) {
+			if broken.Load() {
+				panic("a row of its own")
+			}
+		}})
+		broken.Store(true)
+		for cmd, err := range w.many([]*engine.Command{w.task(payloadOf(1)), w.task(payloadOf(2))}) {
+			if models.CodeOf(err) != models.Unavailable {
+				t.Errorf("%+v was told %v", cmd, err)
+			}
+		}
+		if f := w.loop.Figures(); f.Culprits != 0 || f.OwnWork == 0 {
+			t.Errorf("figures %+v", f)
+		}
+		broken.Store(false)
+		w.must(w.loop, w.task(payloadOf(3)))
+	})
+}
+
 func TestATickThatKeepsFailingIsSetAside(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var ticks atomic.Int64
@@ -326,9 +350,11 @@ func TestTheCulpritIsToldWhy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, Options{})
 		w.store.set(func(s *shaky) {
-			s.apply = append(s.apply, func(*models.Plan, func() error) error {
-				return models.Errorf(models.BadData, "the database says 22003: out of range")
-			})
+			for range 2 {
+				s.apply = append(s.apply, func(*models.Plan, func() error) error {
+					return models.Errorf(models.BadData, "the database says 22003: out of range")
+				})
+			}
 		})
 		_, err := w.do(w.loop, w.task(payloadOf(1)))
 		var e *models.Error

@@ -46,6 +46,7 @@ type Figures struct {
 	Culprits     uint64 // commands that broke their batch
 	Unclear      uint64 // commits whose answer was lost
 	TicksAside   uint64 // alerts: a tick failed three times
+	OwnWork      uint64 // alerts: a batch failed for what the engine had to do of its own
 	HistoryLost  uint64 // alerts: fewer batches than acknowledged
 
 	BatchCommands  Histogram

@@ -15,6 +15,7 @@ type term struct {
 	epoch  int64
 	batch  int64 // the last committed
 	stale  bool  // the board must be rebuilt before the next decision
+	alone  bool  // a batch that failed is run one command a transaction
 
 	proven   time.Time // when the last acknowledged renewal or commit was sent
 	now      models.Instant

@@ -115,25 +115,24 @@ func (d *Door) try(cmd *engine.Command, began time.Time, asked bool) *engine.Com
 // ask tries once: here when this replica decides, else where Role says. sent tells whether the brain may have got it.
 // No try outlives until by more than a second.
 func (d *Door) ask(ctx context.Context, cmd *engine.Command, until time.Time) (answer *engine.Answer, sent bool, err error) {
+	limit := callLimit
+	if cmd.Claim != nil {
+		limit += time.Duration(cmd.Claim.WaitMS) * time.Millisecond
+	}
+	call, cancel := context.WithTimeout(ctx, min(limit, time.Until(until)+time.Second))
+	defer cancel()
 	brain, address := d.options.Role()
 	if brain {
-		answer, err = d.options.Local.Do(ctx, cmd)
+		answer, err = d.options.Local.Do(call, cmd)
 		return answer, true, err
 	}
 	if address == "" {
 		return nil, false, unavailable("no replica decides at the moment")
 	}
-	token, err := d.options.Token(ctx)
+	token, err := d.options.Token(call)
 	if err != nil {
 		return nil, false, models.Errorf(models.Internal, "no token for the brain: %w", err)
 	}
-	limit := callLimit
-	if cmd.Claim != nil {
-		limit += time.Duration(cmd.Claim.WaitMS) * time.Millisecond
-	}
-	limit = min(limit, time.Until(until)+time.Second)
-	call, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
 	answer, err = d.post(call, address, token, cmd)
 	return answer, true, err
 }
