@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
@@ -49,7 +50,7 @@ func (w *Writer) failed(ctx context.Context, l *link, sent bool, err error) erro
 		return models.Errorf(models.Unavailable, "nothing was sent: %w", err)
 	}
 	var pg *pgconn.PgError
-	certain := errors.As(err, &pg) && pg.Code[:2] != "08" && pg.Code[:3] != "57P"
+	certain := errors.As(err, &pg) && !strings.HasPrefix(pg.Code, "08") && !strings.HasPrefix(pg.Code, "57P")
 	if !certain {
 		w.drop()
 		w.unclear = true
