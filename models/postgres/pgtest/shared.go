@@ -48,6 +48,10 @@ func init() {
 	}
 }
 
+// using is the lock on the cluster. It is kept here because a file nobody refers to is closed by the collector, and the
+// cluster would end under a test.
+var using *os.File
+
 func adminDSN(ctx context.Context) (string, error) {
 	if dsn := os.Getenv("TEST_DATABASE_URL"); dsn != "" {
 		return dsn, nil
@@ -61,7 +65,8 @@ func adminDSN(ctx context.Context) (string, error) {
 	}
 	// Held, shared, for the life of this process: the keeper ends once nobody holds it. Where the keeper is just ending,
 	// this waits until it has gone.
-	if _, err := flock(filepath.Join(root, "users"), syscall.LOCK_SH); err != nil {
+	var err error
+	if using, err = flock(filepath.Join(root, "users"), syscall.LOCK_SH); err != nil {
 		return "", err
 	}
 	starting, err := flock(filepath.Join(root, "starting"), syscall.LOCK_EX)
