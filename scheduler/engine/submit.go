@@ -109,7 +109,7 @@ func (e *Engine) recordOnce(once *Once, made []models.ID) {
 	if once == nil {
 		return
 	}
-	text, err := json.Marshal(made)
+	text, err := json.Marshal(append([]models.ID{}, made...)) // [] where all were there before
 	if err != nil {
 		panic(err) // ids always encode
 	}
