@@ -72,7 +72,7 @@ var filterParams = []handlers.Param{
 	{Name: "lane", Type: "string", Repeat: true},
 	{Name: "kind", Type: "string", Repeat: true, Enum: []string{"realtime", "io", "compute", "batch"}},
 	{Name: "workflow_id", Type: "string", Repeat: true},
-	{Name: "worker_id", Type: "string", Repeat: true},
+	{Name: "worker_id", Type: "string", Repeat: true, About: "what a worker runs now"},
 	{Name: "label.{key}", Type: "string", Repeat: true, About: "a label's value"},
 	{Name: "created_after", Type: "string"},
 	{Name: "created_before", Type: "string"},

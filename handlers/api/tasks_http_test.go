@@ -69,7 +69,7 @@ func TestATaskFromSubmitToSuccess(t *testing.T) {
 	}
 	end := s.task(s.acme, id)
 	if end.str("state") != "succeeded" || end.at("result").str("text") != "hi" || end.at("cost").num("actual_usd") != 0.25 || end.at("cost").num("tokens_out") != 20 ||
-		end.at("cost").num("estimated_usd") != 0.5 || end.str("finished_at") == "" || end.body["lease_expires_at"] != nil || end.body["error"] != nil {
+		end.at("cost").num("estimated_usd") != 0.5 || end.str("finished_at") == "" || end.body["lease_expires_at"] != nil || end.str("worker_id") != w.id || end.body["error"] != nil {
 		t.Errorf("ended %s", end.text)
 	}
 	s.want(s.call("GET", "/v1/tasks/"+id+"/wait", s.acme, nil), 200, "")
@@ -201,7 +201,7 @@ func TestListsPageFilterAndCount(t *testing.T) {
 	}
 	for query, want := range map[string]int{
 		"type=t.0": 4, "type=t.0,t.1": 7, "state=ready": 7, "state=ready&state=dead_letter": 7, "state=succeeded": 0, "lane=batch": 7, "lane=io": 0,
-		"kind=batch": 7, "label.even=true": 4, "label.even=true&label.n=2": 1, "label.n=1,2": 0, "created_after=2020-01-01T00:00:00Z": 7,
+		"kind=batch": 7, "label.even=true": 4, "label.even=true&label.n=2": 1, "label.n=1,2": 2, "created_after=2020-01-01T00:00:00Z": 7,
 		"created_before=2020-01-01T00:00:00Z": 0, "order=asc&limit=2": 2, "limit=9999": 7, "workflow_id=wf_01jzzzzzzzfzzzzzzzzzzzzzzz": 0,
 	} {
 		if rows := s.want(s.call("GET", "/v1/tasks?"+query, s.acme, nil), 200, "").rows("data"); len(rows) != want {

@@ -89,7 +89,12 @@ func taskFilter(q *handlers.ListQuery) (*postgres.TaskFilter, error) {
 			if f.Labels == nil {
 				f.Labels = map[string][]string{}
 			}
-			f.Labels[key] = values
+			for _, value := range values { // a comma may stand between values or in one
+				f.Labels[key] = append(f.Labels[key], value)
+				if parts := strings.Split(value, ","); len(parts) > 1 {
+					f.Labels[key] = append(f.Labels[key], parts...)
+				}
+			}
 		}
 	}
 	if _, err := q.After(&f.After); err != nil {

@@ -176,6 +176,9 @@ func (v *TaskView) outcome(row *postgres.TaskRow, input *Input, environment stri
 		v.NextAttemptAt = handlers.Time(row.WakeAt)
 	}
 	v.WorkerID = handlers.TypedID{Prefix: models.WorkerPrefix, ID: row.Worker}
+	if row.State.Final() || row.State == models.DeadLetter {
+		v.WorkerID.ID = row.LastWorker
+	}
 	if row.State.Live() {
 		v.LeaseExpiresAt = handlers.Time(row.LeaseUntil)
 		if live != nil && live.LeaseUntil > 0 {
@@ -187,10 +190,16 @@ func (v *TaskView) outcome(row *postgres.TaskRow, input *Input, environment stri
 		case row.Error != nil:
 			v.Error = &ErrorView{row.Error.Class, row.Error.Message}
 		case row.ErrorClass != "":
-			v.Error = &ErrorView{Class: row.ErrorClass}
+			v.Error = &ErrorView{row.ErrorClass, unreported[row.ErrorClass]}
 		}
 	}
 	v.Cost = viewCost(row.Usages, input.EstimatedCostUSD)
+}
+
+// unreported says what happened where no worker did.
+var unreported = map[string]string{
+	"worker_lost": "its worker stopped answering while it ran",
+	"timeout":     "it ran into its hard timeout",
 }
 
 var null = json.RawMessage("null")

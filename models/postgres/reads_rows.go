@@ -68,11 +68,12 @@ type TaskRow struct {
 	Kind      models.KindName
 	DependsOn []models.Edge
 
-	// Of its attempts: the result of the last one (as Include says), the last failure, what they used, the last model.
+	// Of its attempts: the result of the last one (as Include says), the last failure, what they used, the last model and worker.
 	Result     json.RawMessage
 	Error      *models.TaskError
 	Usages     []json.RawMessage
 	Model      string
+	LastWorker models.ID
 	Progress   json.RawMessage
 	Checkpoint json.RawMessage
 }
@@ -94,14 +95,14 @@ func (in Include) from() string {
 	return `SELECT ` + readTaskColumns + `,
 	s.input, ` + pick(in.Payload, "s.payload") + `, coalesce(s.trace, ''), coalesce(s.redrive_of, ` + noID + `),
 	c.spec::text, coalesce(l.name, ''), coalesce(l.kind, 0),
-	` + pick(in.Result, "last.result") + `, failed.error, used.usages, coalesce(last.model, ''),
+	` + pick(in.Result, "last.result") + `, failed.error, used.usages, coalesce(last.model, ''), coalesce(last.worker, ` + noID + `),
 	` + pick(in.Progress, "p.progress") + `, ` + pick(in.Checkpoint, "p.checkpoint") + `
 FROM page JOIN tasks t ON t.env = page.env AND t.id = page.id
 JOIN specs s ON s.env = t.env AND s.id = t.id
 JOIN classes c ON c.number = t.class
 LEFT JOIN lanes l ON l.number = t.lane
 LEFT JOIN progress p ON p.env = t.env AND p.task = t.id
-LEFT JOIN LATERAL (SELECT a.result, a.model FROM attempts a WHERE a.env = t.env AND a.task = t.id ORDER BY a.n DESC LIMIT 1) last ON true
+LEFT JOIN LATERAL (SELECT a.result, a.model, a.worker FROM attempts a WHERE a.env = t.env AND a.task = t.id ORDER BY a.n DESC LIMIT 1) last ON true
 LEFT JOIN LATERAL (SELECT a.error FROM attempts a WHERE a.env = t.env AND a.task = t.id AND a.error IS NOT NULL ORDER BY a.n DESC LIMIT 1) failed ON true
 LEFT JOIN LATERAL (SELECT array_agg(a.usage ORDER BY a.n) AS usages FROM attempts a
 	WHERE a.env = t.env AND a.task = t.id AND a.usage IS NOT NULL) used ON true`
@@ -113,7 +114,7 @@ func readTaskRow(row pgx.CollectableRow) (TaskRow, error) {
 	var payload, result, failure, progress, checkpoint *string
 	var usages []string
 	targets := append(taskTargets(&v.Task), &input, &payload, &v.Trace, idTo(&v.RedriveOf), &class, &v.LaneName, (*int16)(&v.Kind),
-		&result, &failure, &usages, &v.Model, &progress, &checkpoint)
+		&result, &failure, &usages, &v.Model, idTo(&v.LastWorker), &progress, &checkpoint)
 	if err := row.Scan(targets...); err != nil {
 		return v, err
 	}
