@@ -3,11 +3,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"os/signal"
 
+	"nightshift/bench/endtoend"
 	"nightshift/bench/store"
 	"nightshift/models/postgres/local"
 )
@@ -28,12 +30,12 @@ func main() {
 }
 
 func run(ctx context.Context, o store.Options) error {
+	root, err := os.MkdirTemp("", "nightshift-bench-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(root)
 	if o.DSN == "" {
-		root, err := os.MkdirTemp("", "nightshift-bench-")
-		if err != nil {
-			return err
-		}
-		defer os.RemoveAll(root)
 		if err := os.Chmod(root, 0o755); err != nil { // started as root, the server runs as somebody else
 			return err
 		}
@@ -48,5 +50,10 @@ func run(ctx context.Context, o store.Options) error {
 	if err != nil {
 		return err
 	}
-	return figures.Verdict()
+	e := endtoend.Options{DSN: o.DSN, Folder: root, Raw: figures.Raw500, Counts: figures.Counts}
+	whole, err := endtoend.Measure(ctx, e, os.Stdout)
+	if err != nil {
+		return err
+	}
+	return errors.Join(figures.Verdict(), whole.Verdict(e))
 }
