@@ -64,12 +64,8 @@ type retryInput struct {
 }
 
 func readRetry(c *fiber.Ctx) (in retryInput, err error) {
-	text := []byte("{}")
-	if len(c.Request().Header.ContentType()) > 0 || c.Request().Header.ContentLength() > 0 {
-		if text, err = handlers.ReadBody(c); err != nil {
-			return in, err
-		}
-	} else if err := handlers.BindOptional(c, &struct{}{}); err != nil { // it keeps the digest of no body
+	text, err := optionalBody(c)
+	if err != nil {
 		return in, err
 	}
 	p := &body.Problems{}

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"io"
 	"mime"
@@ -97,7 +98,7 @@ func (w *Work) submitOne(d *handlers.Deps, c *fiber.Ctx, task engine.NewTask, on
 func (w *Work) madeBefore(d *handlers.Deps, c *fiber.Ctx, answer *engine.Answer) (*handlers.Made, error) {
 	return &handlers.Made{Replay: true, Again: func() (*handlers.Made, error) {
 		if len(answer.Made) != 1 {
-			return nil, models.Errorf(models.NotFound, "what the first call made is not there any more")
+			return nil, models.Errorf(models.StateConflict, "the answer of the first call with this Idempotency-Key got lost: look at what it made, or use a new key")
 		}
 		v, err := w.view(d, c, answer.Made[0])
 		if err != nil {
@@ -152,11 +153,31 @@ func (w *Work) dryRun(d *handlers.Deps, c *fiber.Ctx, task engine.NewTask) error
 	return handlers.Answer(c, fiber.StatusOK, v)
 }
 
-// stream opens a bulk body: its content type is checked, its digest kept for Create once it has been read.
-func stream(c *fiber.Ctx) (r io.Reader, read func(), err error) {
+func wantsJSON(c *fiber.Ctx) error {
 	media, _, err := mime.ParseMediaType(c.Get(fiber.HeaderContentType))
 	if err != nil || media != fiber.MIMEApplicationJSON {
-		return nil, nil, models.Errorf(models.UnsupportedMediaType, "send application/json, not %q", handlers.Shorten(c.Get(fiber.HeaderContentType), 80))
+		return models.Errorf(models.UnsupportedMediaType, "send application/json, not %q", handlers.Shorten(c.Get(fiber.HeaderContentType), 80))
+	}
+	return nil
+}
+
+// optionalBody reads a body that may be left out; it is then an empty object.
+func optionalBody(c *fiber.Ctx) ([]byte, error) {
+	text, err := handlers.RawBody(c)
+	if err != nil {
+		return nil, err
+	}
+	handlers.NoteDigest(c, sha256.Sum256(text))
+	if len(bytes.TrimSpace(text)) == 0 {
+		return []byte("{}"), nil
+	}
+	return text, wantsJSON(c)
+}
+
+// stream opens a bulk body: its content type is checked, its digest kept for Create once it has been read.
+func stream(c *fiber.Ctx) (r io.Reader, read func(), err error) {
+	if err := wantsJSON(c); err != nil {
+		return nil, nil, err
 	}
 	sum := sha256.New()
 	return io.TeeReader(handlers.BodyOf(c), sum), func() {

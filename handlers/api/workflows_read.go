@@ -255,7 +255,7 @@ func (w *Work) cancelFlow(d *handlers.Deps, c *fiber.Ctx) error {
 // flowBefore rebuilds what an earlier call with the same Idempotency-Key made, from the tasks it made.
 func (w *Work) flowBefore(c *fiber.Ctx, made []models.ID, minimal bool) *handlers.Made {
 	return &handlers.Made{Replay: true, Again: func() (*handlers.Made, error) {
-		gone := models.Errorf(models.NotFound, "what the first call made is not there any more")
+		gone := models.Errorf(models.StateConflict, "the answer of the first call with this Idempotency-Key got lost: look at what it made, or use a new key")
 		if len(made) == 0 {
 			return nil, gone
 		}

@@ -25,10 +25,7 @@ type claimInput struct {
 
 func readClaim(c *fiber.Ctx, named bool) (in claimInput, err error) {
 	in = claimInput{most: 1}
-	if !named && c.Request().Header.ContentLength() == 0 && len(c.Request().Header.ContentType()) == 0 {
-		return in, nil
-	}
-	text, err := handlers.ReadBody(c)
+	text, err := optionalBody(c)
 	if err != nil {
 		return in, err
 	}

@@ -205,8 +205,8 @@ func (f *Floor) results(d *handlers.Deps, c *fiber.Ctx) error {
 }
 
 func readResults(c *fiber.Ctx) ([]report, error) {
-	if !strings.HasPrefix(strings.ToLower(c.Get(fiber.HeaderContentType)), fiber.MIMEApplicationJSON) {
-		return nil, models.Errorf(models.UnsupportedMediaType, "send application/json, not %q", handlers.Shorten(c.Get(fiber.HeaderContentType), 80))
+	if err := wantsJSON(c); err != nil {
+		return nil, err
 	}
 	p := &body.Problems{}
 	given := false

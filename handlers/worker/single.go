@@ -40,11 +40,7 @@ func lost(id models.ID) error {
 // single opens the body of a single form.
 func single(c *fiber.Ctx) (body.Value, *body.Problems, error) {
 	p := &body.Problems{}
-	if c.Request().Header.ContentLength() == 0 && len(c.Request().Header.ContentType()) == 0 {
-		v, err := body.Open([]byte("{}"), "body", p)
-		return v, p, err
-	}
-	text, err := handlers.ReadBody(c)
+	text, err := optionalBody(c)
 	if err != nil {
 		return body.Value{}, p, err
 	}

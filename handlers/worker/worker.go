@@ -1,7 +1,9 @@
 package worker
 
 import (
+	"bytes"
 	"context"
+	"mime"
 	"sync"
 	"time"
 
@@ -72,6 +74,26 @@ func ask(d *handlers.Deps, c *fiber.Ctx, fill func(*engine.Command)) (*engine.An
 	ctx, cancel := context.WithTimeout(c.UserContext(), patience)
 	defer cancel()
 	return d.Door.Do(ctx, cmd)
+}
+
+// optionalBody reads a body that may be left out; it is then an empty object.
+func optionalBody(c *fiber.Ctx) ([]byte, error) {
+	text, err := handlers.RawBody(c)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(bytes.TrimSpace(text)) == 0:
+		return []byte("{}"), nil
+	}
+	return text, wantsJSON(c)
+}
+
+func wantsJSON(c *fiber.Ctx) error {
+	given := c.Get(fiber.HeaderContentType)
+	if media, _, err := mime.ParseMediaType(given); err != nil || media != fiber.MIMEApplicationJSON {
+		return models.Errorf(models.UnsupportedMediaType, "send application/json, not %q", handlers.Shorten(given, 80))
+	}
+	return nil
 }
 
 // sessionPrefix begins a session on the wire.
