@@ -279,20 +279,6 @@ func (v Value) Words(most, keyBytes, valueBytes int) map[string]string {
 	return words
 }
 
-// Strings reads a list of strings.
-func (v Value) Strings(most, bytes int) []string {
-	list := []string{}
-	n := v.Elements(func(i int, e Value) {
-		if i < most {
-			list = append(list, e.String(1, bytes))
-		}
-	})
-	if n > most {
-		v.Wrong("must have at most %d entries", most)
-	}
-	return list
-}
-
 // Raw is the value's own text, copied, of at most most bytes and without NUL; nil for null.
 func (v Value) Raw(most int) json.RawMessage {
 	switch {
