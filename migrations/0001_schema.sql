@@ -191,7 +191,8 @@ CREATE TABLE tasks (
     CONSTRAINT tasks_live_has_token CHECK ((state IN (4, 6)) = (token IS NOT NULL)),
     CONSTRAINT tasks_only_ready_is_parked CHECK (gate IS NULL OR state = 3),
     CONSTRAINT tasks_counters CHECK (remaining >= 0 AND killed >= 0)
-) WITH (fillfactor = 90, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.05);
+) WITH (fillfactor = 90, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.05,
+    autovacuum_analyze_scale_factor = 0.05);
 
 CREATE INDEX tasks_line ON tasks (lane, env, class, age_key, id) WHERE state = 3 AND gate IS NULL;
 CREATE INDEX tasks_line_key ON tasks (lane, env, class, limit_key) INCLUDE (key_limit)

@@ -29,32 +29,38 @@ func (w *Writer) Apply(ctx context.Context, p *models.Plan) (*models.Effects, er
 	if err != nil {
 		return nil, err
 	}
-	effects := &models.Effects{}
-	calls, err := w.batch(l, p, effects)
-	if err != nil {
-		return nil, err
-	}
 	batch, cancel := context.WithTimeout(ctx, batchTimeout)
 	defer cancel()
-	answered, sent, err := l.run(batch, calls)
-	if err == nil || answered == len(calls) {
-		return effects, nil
+	effects := &models.Effects{}
+	pipe := l.pipeline(batch)
+	bad := w.batch(pipe, p, effects)
+	if bad == nil {
+		pipe.send(call{name: "commit"})
 	}
-	return nil, w.failed(ctx, l, sent, err)
+	committing := bad == nil && pipe.err == nil
+	answered, err := pipe.finish()
+	switch {
+	case bad == nil && (err == nil || committing && answered == len(pipe.sent)):
+		return effects, nil
+	case err == nil:
+		err = bad
+	}
+	return nil, w.failed(ctx, l, committing, err)
 }
 
-// failed says what became of a batch that got no COMMIT answered.
-func (w *Writer) failed(ctx context.Context, l *link, sent bool, err error) error {
-	if !sent {
-		w.drop()
-		return models.Errorf(models.Unavailable, "nothing was sent: %w", err)
-	}
+// failed says what became of a batch that got no COMMIT answered. Without COMMIT on its way it did not happen.
+func (w *Writer) failed(ctx context.Context, l *link, committing bool, err error) error {
 	var pg *pgconn.PgError
-	certain := errors.As(err, &pg) && !strings.HasPrefix(pg.Code, "08") && !strings.HasPrefix(pg.Code, "57P")
-	if !certain {
+	lost := !errors.As(err, &pg) && models.CodeOf(err) != models.BadData ||
+		pg != nil && (strings.HasPrefix(pg.Code, "08") || strings.HasPrefix(pg.Code, "57P"))
+	switch {
+	case lost && committing:
 		w.drop()
 		w.unclear = true
 		return models.Errorf(models.Unclear, "the commit got no answer: %w", err)
+	case lost:
+		w.drop()
+		return models.Errorf(models.Rollback, "the connection was lost before the commit: %w", err)
 	}
 	// The failed statement left the COMMIT behind it undone.
 	if _, rollback := l.conn.Exec(ctx, "ROLLBACK"); rollback != nil || outdated(err) {
@@ -63,41 +69,35 @@ func (w *Writer) failed(ctx context.Context, l *link, sent bool, err error) erro
 	return classify(err)
 }
 
-// batch lists the statements of a plan in the order that is fixed: fence, configuration, inserts, changes, edges fired
-// with their counters, then what is told and remembered.
-func (w *Writer) batch(l *link, p *models.Plan, effects *models.Effects) ([]call, error) {
-	calls := append(w.calls[:0],
-		call{name: "begin"},
-		call{name: "fence", params: [][]byte{int8Param(p.Epoch), int8Param(p.Batch), int8Param(int64(p.At))}})
-	calls, err := configured(calls, p)
-	if err != nil {
-		return nil, err
+// batch sends the statements of a plan in the order that is fixed: fence, configuration, inserts, changes, edges fired
+// with their counters, then what is told and remembered. An error is of a value that can't be written at all.
+func (w *Writer) batch(pipe *pipeline, p *models.Plan, effects *models.Effects) error {
+	pipe.send(call{name: "begin"})
+	pipe.send(call{name: "fence", params: [][]byte{int8Param(p.Epoch), int8Param(p.Batch), int8Param(int64(p.At))}})
+	if err := configure(pipe, p); err != nil {
+		return err
 	}
-	b := &w.buffers
+	b, t := &w.buffers, pipe.link.types
 	if len(p.Tasks) > 0 {
-		calls = append(calls, call{name: "insert_tasks", params: [][]byte{b.newTasks(l.types, p.Tasks, models.ID{})}})
+		pipe.send(call{name: "insert_tasks", params: [][]byte{b.newTasks(t, p.Tasks, models.ID{})}})
 	}
-	calls = b.beside(calls, l.types, p.Specs, p.Labels, p.Edges)
+	b.beside(pipe.send, t, p.Specs, p.Labels, p.Edges)
 	if len(p.Changes) > 0 {
-		calls = append(calls, call{name: "change_tasks", params: [][]byte{b.changed(l.types, p.Changes), int8Param(int64(len(p.Changes)))}})
+		pipe.send(call{name: "change_tasks", params: [][]byte{b.changed(t, p.Changes), int8Param(int64(len(p.Changes)))}})
 	}
 	if len(p.Attempts) > 0 {
-		rows, err := b.ended(l.types, p.Attempts)
+		rows, err := b.ended(t, p.Attempts)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		calls = append(calls, call{name: "insert_attempts", params: [][]byte{rows}})
+		pipe.send(call{name: "insert_attempts", params: [][]byte{rows}})
 	}
 	if len(p.Ends) > 0 {
-		calls = append(calls, call{name: "fire_edges", params: [][]byte{b.fired(l.types, p.Ends)}, read: func(c *columns) {
+		pipe.send(call{name: "fire_edges", params: [][]byte{b.fired(t, p.Ends)}, read: func(c *columns) {
 			effects.Freed = append(effects.Freed, c.task())
 		}})
 	}
-	if calls, err = w.noted(calls, l, p); err != nil {
-		return nil, err
-	}
-	w.calls = append(calls, call{name: "commit"})
-	return w.calls, nil
+	return w.note(pipe, p)
 }
 
 // newTasks are rows to insert; those of a staging carry it.
@@ -117,30 +117,29 @@ func (b *buffers) changed(t wireTypes, changes []models.Change) []byte {
 	return b.changes.param()
 }
 
-// beside lists what is written once with new tasks.
-func (b *buffers) beside(calls []call, t wireTypes, specs []models.Spec, labels []models.Label, edges []models.Edge) []call {
+// beside sends what is written once with new tasks.
+func (b *buffers) beside(send func(call), t wireTypes, specs []models.Spec, labels []models.Label, edges []models.Edge) {
 	if len(specs) > 0 {
 		b.specs.begin(t["spec_wire"])
 		for i := range specs {
 			b.specs.spec(&specs[i])
 		}
-		calls = append(calls, call{name: "insert_specs", params: [][]byte{b.specs.param()}})
+		send(call{name: "insert_specs", params: [][]byte{b.specs.param()}})
 	}
 	if len(labels) > 0 {
 		b.labels.begin(t["label_wire"])
 		for i := range labels {
 			b.labels.label(&labels[i])
 		}
-		calls = append(calls, call{name: "insert_labels", params: [][]byte{b.labels.param()}})
+		send(call{name: "insert_labels", params: [][]byte{b.labels.param()}})
 	}
 	if len(edges) > 0 {
 		b.edges.begin(t["edge_wire"])
 		for i := range edges {
 			b.edges.edge(&edges[i])
 		}
-		calls = append(calls, call{name: "insert_edges", params: [][]byte{b.edges.param()}})
+		send(call{name: "insert_edges", params: [][]byte{b.edges.param()}})
 	}
-	return calls
 }
 
 func (b *buffers) ended(t wireTypes, attempts []models.Attempt) ([]byte, error) {

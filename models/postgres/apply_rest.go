@@ -9,56 +9,51 @@ import (
 	"nightshift/models"
 )
 
-// configured lists what decisions read. These rows are few: they travel as JSON.
-func configured(calls []call, p *models.Plan) ([]call, error) {
-	var err error
-	add := func(name string, n int, value any) {
-		if n > 0 && err == nil {
-			calls, err = withJSON(calls, name, value)
+// configure sends what decisions read. These rows are few: they travel as JSON.
+func configure(pipe *pipeline, p *models.Plan) error {
+	var failed error
+	add := func(name string, n int, value any, more ...[]byte) {
+		if n > 0 && failed == nil {
+			failed = sendJSON(pipe, name, value, more...)
 		}
 	}
 	add("save_tenants", len(p.Tenants), p.Tenants)
 	add("save_environments", len(p.Environments), p.Environments)
 	add("save_kinds", len(p.Kinds), p.Kinds)
 	if len(p.LanesGone) > 0 {
-		calls = append(calls, call{name: "delete_lanes", params: [][]byte{int4Array(p.LanesGone, same)}})
+		pipe.send(call{name: "delete_lanes", params: [][]byte{int4Array(p.LanesGone, same)}})
 	}
 	add("save_lanes", len(p.Lanes), p.Lanes)
 	add("insert_classes", len(p.Classes), storedClasses(p.Classes))
 	add("save_workers", len(p.Workers), p.Workers)
 	add("insert_workflows", len(p.Workflows), p.Workflows)
-	if len(p.WorkflowChanges) > 0 {
-		add("change_workflows", len(p.WorkflowChanges), p.WorkflowChanges)
-		if err == nil {
-			last := &calls[len(calls)-1]
-			last.params = append(last.params, int8Param(int64(len(p.WorkflowChanges))))
-		}
-	}
+	add("change_workflows", len(p.WorkflowChanges), p.WorkflowChanges, int8Param(int64(len(p.WorkflowChanges))))
 	if len(p.Seen) > 0 {
-		calls = append(calls, call{name: "save_seen", params: [][]byte{
+		pipe.send(call{name: "save_seen", params: [][]byte{
 			idArray(p.Seen, func(s models.Seen) models.ID { return s.Worker }),
 			int8Array(p.Seen, func(s models.Seen) int64 { return int64(s.At) }),
 		}})
 	}
 	if len(p.Virtual) > 0 {
-		calls = append(calls, call{name: "save_virtual", params: [][]byte{
+		pipe.send(call{name: "save_virtual", params: [][]byte{
 			textArray(p.Virtual, func(v models.Virtual) string { return v.Pool }),
 			int2Array(p.Virtual, func(v models.Virtual) int16 { return int16(v.Kind) }),
 			int4Array(p.Virtual, func(v models.Virtual) int32 { return v.Tenant }),
 			float8Array(p.Virtual, func(v models.Virtual) float64 { return v.Time }),
 		}})
 	}
-	return calls, err
+	return failed
 }
 
 func same[T any](v T) T { return v }
 
-func withJSON(calls []call, name string, value any) ([]call, error) {
+func sendJSON(pipe *pipeline, name string, value any, more ...[]byte) error {
 	text, err := json.Marshal(value)
 	if err != nil {
-		return nil, models.Errorf(models.BadData, "%s: %w", name, err)
+		return models.Errorf(models.BadData, "%s: %w", name, err)
 	}
-	return append(calls, call{name: name, params: [][]byte{text}}), nil
+	pipe.send(call{name: name, params: append([][]byte{text}, more...)})
+	return nil
 }
 
 // storedClass is a class as its table holds it.
@@ -79,11 +74,11 @@ func storedClasses(classes []models.Class) []storedClass {
 	return out
 }
 
-// noted lists what is told and remembered of a batch.
-func (w *Writer) noted(calls []call, l *link, p *models.Plan) ([]call, error) {
+// note sends what is told and remembered of a batch.
+func (w *Writer) note(pipe *pipeline, p *models.Plan) error {
 	batch, at := int8Param(p.Batch), int8Param(int64(p.At))
 	if len(p.Late) > 0 {
-		calls = append(calls, call{name: "book_late", params: [][]byte{
+		pipe.send(call{name: "book_late", params: [][]byte{
 			int4Array(p.Late, func(v models.Late) int32 { return v.Env }),
 			idArray(p.Late, func(v models.Late) models.ID { return v.Task }),
 			idArray(p.Late, func(v models.Late) models.ID { return v.Token }),
@@ -92,7 +87,7 @@ func (w *Writer) noted(calls []call, l *link, p *models.Plan) ([]call, error) {
 		}})
 	}
 	if len(p.Progress) > 0 {
-		calls = append(calls, call{name: "save_progress", params: [][]byte{
+		pipe.send(call{name: "save_progress", params: [][]byte{
 			int4Array(p.Progress, func(v models.Progress) int32 { return v.Env }),
 			idArray(p.Progress, func(v models.Progress) models.ID { return v.Task }),
 			jsonArray(p.Progress, func(v models.Progress) []byte { return v.Progress }),
@@ -101,29 +96,31 @@ func (w *Writer) noted(calls []call, l *link, p *models.Plan) ([]call, error) {
 		}})
 	}
 	if len(p.Flips) > 0 {
-		calls = append(calls, call{name: "flip_stagings", params: [][]byte{idArray(p.Flips, same), int8Param(int64(len(p.Flips)))}})
+		pipe.send(call{name: "flip_stagings", params: [][]byte{idArray(p.Flips, same), int8Param(int64(len(p.Flips)))}})
 	}
 	if len(p.Done) > 0 {
-		calls = append(calls, call{name: "insert_done", params: [][]byte{idArray(p.Done, same), batch, at}})
+		pipe.send(call{name: "insert_done", params: [][]byte{idArray(p.Done, same), batch, at}})
 	}
-	var err error
 	for _, rare := range []struct {
 		name  string
 		n     int
 		value any
 	}{{"save_cursors", len(p.Cursors), p.Cursors}, {"insert_once", len(p.Once), p.Once}, {"insert_audit", len(p.Audit), p.Audit}} {
-		if rare.n > 0 && err == nil {
-			calls, err = withJSON(calls, rare.name, rare.value)
+		if rare.n > 0 {
+			if err := sendJSON(pipe, rare.name, rare.value); err != nil {
+				return err
+			}
 		}
 	}
-	if err != nil || len(p.Events) == 0 {
-		return calls, err
+	if len(p.Events) == 0 {
+		return nil
 	}
-	packed, err := w.buffers.packedEvents(l.types, p.Events)
+	packed, err := w.buffers.packedEvents(pipe.link.types, p.Events)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return append(calls, call{name: "insert_events", params: [][]byte{packed, batch, at}}), nil
+	pipe.send(call{name: "insert_events", params: [][]byte{packed, batch, at}})
+	return nil
 }
 
 // packedEvents packs what happened into one JSON array an environment, in the order it happened.

@@ -163,7 +163,7 @@ func (w *Writer) beat(ctx context.Context, statement string, epoch int64) error 
 
 // epochOf runs a statement on the brain row; no row is a fence lost.
 func (l *link) epochOf(ctx context.Context, name string, params ...[]byte) (epoch int64, err error) {
-	_, _, err = l.run(ctx, []call{{name: name, params: params, read: func(c *columns) { epoch = c.int8() }}})
+	err = l.run(ctx, call{name: name, params: params, read: func(c *columns) { epoch = c.int8() }})
 	if err != nil {
 		return 0, classify(err)
 	}

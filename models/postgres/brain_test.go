@@ -225,7 +225,7 @@ func TestSessionLost(t *testing.T) {
 			t.Fatalf("recovered: happened %v, %v", happened, err)
 		}
 		w.epoch = next
-	case models.Unavailable:
+	case models.Rollback:
 	default:
 		t.Fatalf("a batch on a lost session: %v", err)
 	}

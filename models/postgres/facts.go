@@ -23,7 +23,7 @@ func (w *Writer) Facts(ctx context.Context, need *models.Need) (*models.Facts, e
 	var bad error
 	calls := factsOf(need, f, &bad)
 	calls = append(calls, call{name: "clock", read: func(c *columns) { now = c.instant() }})
-	if err := w.read(ctx, calls); err != nil {
+	if err := w.read(ctx, calls...); err != nil {
 		return nil, err
 	}
 	if bad != nil {

@@ -136,28 +136,67 @@ type call struct {
 
 var binaryFormat = []int16{1}
 
-// run sends all calls in one round trip and reads what they answer. It says how far it came: the number of calls that
-// were answered, and whether anything was sent at all.
-func (l *link) run(ctx context.Context, calls []call) (answered int, sent bool, err error) {
-	pipe := l.conn.PgConn().StartPipeline(ctx)
-	for i := range calls {
-		pipe.SendQueryStatement(l.prepared[calls[i].name], calls[i].params, binaryFormat, binaryFormat)
+// flushBytes is how much gathers before it is sent on: the server works while the rest is still being written.
+const flushBytes = 32 << 10
+
+// pipeline sends statements without waiting for what they answer.
+type pipeline struct {
+	link    *link
+	pipe    *pgconn.Pipeline
+	sent    []call // without their parameters, which are copied
+	waiting int    // bytes not yet sent on
+	err     error
+}
+
+func (l *link) pipeline(ctx context.Context) *pipeline {
+	p := &pipeline{link: l, pipe: l.conn.PgConn().StartPipeline(ctx)}
+	if p.err = ctx.Err(); p.err == nil && l.conn.IsClosed() {
+		p.err = errors.New("the connection is closed")
 	}
-	if l.conn.IsClosed() || ctx.Err() != nil {
-		err = pipe.Close()
-		return 0, false, errors.Join(errors.New("the connection is closed"), err)
+	return p
+}
+
+// send queues a statement. After a failure it does nothing: finish tells.
+func (p *pipeline) send(c call) {
+	if p.err != nil {
+		return
 	}
-	if err = pipe.Sync(); err != nil {
-		pipe.Close()
-		return 0, true, err
+	p.pipe.SendQueryStatement(p.link.prepared[c.name], c.params, binaryFormat, binaryFormat)
+	p.sent = append(p.sent, call{name: c.name, read: c.read})
+	for _, param := range c.params {
+		p.waiting += len(param)
 	}
-	for i := range calls {
-		if err = answer(pipe, &calls[i]); err != nil {
-			pipe.Close() // reads on to the end, so that the connection can be used again
-			return i, true, fmt.Errorf("%s: %w", calls[i].name, err)
+	if p.waiting > flushBytes {
+		p.err, p.waiting = p.pipe.Flush(), 0
+	}
+}
+
+// finish waits for all answers. It says how many statements were answered before the first failure.
+func (p *pipeline) finish() (answered int, err error) {
+	if p.err == nil {
+		p.err = p.pipe.Sync()
+	}
+	if p.err != nil {
+		p.pipe.Close()
+		return 0, p.err
+	}
+	for i := range p.sent {
+		if err = answer(p.pipe, &p.sent[i]); err != nil {
+			p.pipe.Close() // reads on to the end, so that the connection can be used again
+			return i, fmt.Errorf("%s: %w", p.sent[i].name, err)
 		}
 	}
-	return len(calls), true, pipe.Close()
+	return len(p.sent), p.pipe.Close()
+}
+
+// run sends all calls in one round trip and reads what they answer.
+func (l *link) run(ctx context.Context, calls ...call) error {
+	p := l.pipeline(ctx)
+	for i := range calls {
+		p.send(calls[i])
+	}
+	_, err := p.finish()
+	return err
 }
 
 // answer reads the rows of one statement.

@@ -36,7 +36,7 @@ func (w *Writer) load(ctx context.Context, l *link, heads, most int) (*models.Sn
 	calls = append(calls,
 		call{name: "load_batch", read: func(c *columns) { out.Batch = c.int8(); w.clock(c.instant()) }},
 		call{name: "clock", read: func(c *columns) { out.Now = c.instant() }})
-	if err := w.read(ctx, calls); err != nil {
+	if err := w.read(ctx, calls...); err != nil {
 		return nil, err
 	}
 	if bad != nil {
@@ -53,7 +53,7 @@ func (w *Writer) load(ctx context.Context, l *link, heads, most int) (*models.Sn
 	}
 	found := &models.Refill{Lines: make([][]models.Task, len(asks))}
 	first, _ := linesOf(l, asks, false, found)
-	if err := w.read(ctx, []call{first}); err != nil {
+	if err := w.read(ctx, first); err != nil {
 		return nil, err
 	}
 	for i := range out.Lines {

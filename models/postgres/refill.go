@@ -31,7 +31,7 @@ func (w *Writer) Refill(ctx context.Context, ask *models.RefillAsk) (*models.Ref
 	if len(calls) == 0 {
 		return out, nil
 	}
-	return out, w.read(ctx, calls)
+	return out, w.read(ctx, calls...)
 }
 
 // linesOf asks for all lines, or all parked ones, at once.

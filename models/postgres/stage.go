@@ -46,33 +46,23 @@ func stageRows(ctx context.Context, conn *pgx.Conn, body *models.StagedBody) err
 		return err
 	}
 	var b buffers
-	send := func(calls []call) error {
-		for _, c := range calls {
-			if r := conn.PgConn().ExecParams(ctx, statements[c.name], c.params, nil, binaryFormat, binaryFormat).Read(); r.Err != nil {
-				return r.Err
-			}
+	var failed error
+	send := func(c call) {
+		if failed == nil {
+			failed = conn.PgConn().ExecParams(ctx, statements[c.name], c.params, nil, binaryFormat, binaryFormat).Read().Err
 		}
-		return nil
 	}
 	for part := range slices.Chunk(body.Tasks, stageChunk) {
-		if err := send([]call{{name: "insert_tasks", params: [][]byte{b.newTasks(types, part, body.Staging.ID)}}}); err != nil {
-			return err
-		}
+		send(call{name: "insert_tasks", params: [][]byte{b.newTasks(types, part, body.Staging.ID)}})
 	}
 	for part := range slices.Chunk(body.Specs, stageChunk) {
-		if err := send(b.beside(nil, types, part, nil, nil)); err != nil {
-			return err
-		}
+		b.beside(send, types, part, nil, nil)
 	}
 	for part := range slices.Chunk(body.Labels, stageChunk) {
-		if err := send(b.beside(nil, types, nil, part, nil)); err != nil {
-			return err
-		}
+		b.beside(send, types, nil, part, nil)
 	}
 	for part := range slices.Chunk(body.Edges, stageChunk) {
-		if err := send(b.beside(nil, types, nil, nil, part)); err != nil {
-			return err
-		}
+		b.beside(send, types, nil, nil, part)
 	}
-	return nil
+	return failed
 }

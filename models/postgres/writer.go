@@ -20,7 +20,6 @@ type Writer struct {
 	unclear bool           // a commit got no answer: only Recover or TakeOver goes on
 	floor   models.Instant // time never goes back
 	buffers buffers
-	calls   []call
 }
 
 // Writer makes a store; it connects when it takes over.
@@ -66,12 +65,12 @@ func (w *Writer) connected(ctx context.Context, epoch int64) (*link, error) {
 }
 
 // read runs calls that change nothing.
-func (w *Writer) read(ctx context.Context, calls []call) error {
+func (w *Writer) read(ctx context.Context, calls ...call) error {
 	l, err := w.connected(ctx, w.epoch)
 	if err != nil {
 		return err
 	}
-	if _, _, err = l.run(ctx, calls); err != nil {
+	if err = l.run(ctx, calls...); err != nil {
 		if l.conn.IsClosed() || outdated(err) {
 			w.drop()
 		}
