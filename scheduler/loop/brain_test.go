@@ -223,13 +223,13 @@ func TestAnOutageForAllChangesNoBrain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, Options{})
 		other, theirs := w.beside("https://two")
-		time.Sleep(3 * time.Second)
+		time.Sleep(4 * time.Second) // the standby has seen the last renewal
 		for _, s := range []*shaky{w.store, theirs} {
 			s.set(func(s *shaky) { s.down = true })
 		}
 		time.Sleep(20 * time.Second)
 		theirs.set(func(s *shaky) { s.down = false }) // the standby sees it first
-		time.Sleep(3 * time.Second)
+		time.Sleep(4 * time.Second)
 		w.store.set(func(s *shaky) { s.down = false })
 		time.Sleep(20 * time.Second)
 		if one, two := w.loop.Role(), other.Role(); !one.Brain || two.Brain || one.Epoch != 1 {

@@ -135,6 +135,7 @@ func TestPostgresCommitCutOnTheWire(t *testing.T) {
 		happens := round%2 == 0
 		var wg sync.WaitGroup
 		cmds := make([]*engine.Command, 40)
+		h.must(h.loop, h.look()) // the board is rebuilt by then, in a transaction that is not to be cut
 		link.cutNextCommit(happens)
 		for i := range cmds {
 			cmds[i] = h.task(payloadOf(round*100 + i))
