@@ -103,8 +103,10 @@ type BulkView struct {
 }
 
 func viewBulk(c *models.Cursor) BulkView {
-	v := BulkView{ID: c.ID.Text(models.BulkPrefix), Action: "redrive", State: "running", Matched: c.Matched, Done: c.Done, Failed: c.Failed,
-		Reason: handlers.Null(c.Reason), CreatedAt: handlers.Time(c.At)}
+	v := BulkView{
+		ID: c.ID.Text(models.BulkPrefix), Action: "redrive", State: "running", Matched: c.Matched, Done: c.Done, Failed: c.Failed,
+		Reason: handlers.Null(c.Reason), CreatedAt: handlers.Time(c.At),
+	}
 	if c.Kind == models.DiscardDead {
 		v.Action = "discard"
 	}
@@ -132,8 +134,10 @@ func (w *Work) bulk(kind models.CursorKind) func(*handlers.Deps, *fiber.Ctx) err
 			return handlers.Answer(c, fiber.StatusOK, MatchedView{matched})
 		}
 		return handlers.Create(d, c, func(*engine.Once) (*handlers.Made, error) {
-			made := models.Cursor{ID: d.Mint(), Env: handlers.CallerOf(c).Env, Kind: kind, Target: in.fingerprint, Matched: matched, Reason: in.reason,
-				Actor: handlers.CallerOf(c).Actor(), At: d.Now()}
+			made := models.Cursor{
+				ID: d.Mint(), Env: handlers.CallerOf(c).Env, Kind: kind, Target: in.fingerprint, Matched: matched, Reason: in.reason,
+				Actor: handlers.CallerOf(c).Actor(), At: d.Now(),
+			}
 			if in.byTask {
 				err = w.eachDead(d, c, &made, in.tasks)
 			} else {

@@ -188,8 +188,10 @@ func (w *Work) evidence(c *fiber.Ctx, rows []postgres.TaskRow, in postgres.Inclu
 	}
 	digests, err := w.Reads.Digests(c.UserContext(), caller.Scope(), caller.Env, ids)
 	return func(row postgres.TaskRow) DeadView {
-		v := DeadView{TaskView: *viewTask(&row, caller.Environment, in, nil), Fingerprint: fingerprintText(row.Fingerprint), Error: row.Error,
-			Reason: deadReason(&row), Attempts: []DeadAttemptView{}}
+		v := DeadView{
+			TaskView: *viewTask(&row, caller.Environment, in, nil), Fingerprint: fingerprintText(row.Fingerprint), Error: row.Error,
+			Reason: deadReason(&row), Attempts: []DeadAttemptView{},
+		}
 		for i := range attempts[row.ID] {
 			v.Attempts = append(v.Attempts, viewDeadAttempt(&attempts[row.ID][i]))
 		}
@@ -200,8 +202,10 @@ func (w *Work) evidence(c *fiber.Ctx, rows []postgres.TaskRow, in postgres.Inclu
 }
 
 func viewDeadAttempt(a *models.Attempt) DeadAttemptView {
-	v := DeadAttemptView{Attempt: a.N, WorkerID: handlers.TypedID{Prefix: models.WorkerPrefix, ID: a.Worker}, WorkerVersion: handlers.Null(a.WorkerVersion),
-		StartedAt: handlers.Time(a.StartedAt), FinishedAt: handlers.Time(a.FinishedAt), Usage: null}
+	v := DeadAttemptView{
+		Attempt: a.N, WorkerID: handlers.TypedID{Prefix: models.WorkerPrefix, ID: a.Worker}, WorkerVersion: handlers.Null(a.WorkerVersion),
+		StartedAt: handlers.Time(a.StartedAt), FinishedAt: handlers.Time(a.FinishedAt), Usage: null,
+	}
 	switch {
 	case a.Error != nil:
 		v.Class, v.Message = &a.Error.Class, &a.Error.Message

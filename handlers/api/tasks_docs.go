@@ -87,23 +87,33 @@ func stateWords() (words []string) {
 }
 
 var (
-	docSubmit = handlers.Doc{Tag: "tasks", Summary: "Submit a task", Body: TaskInput{},
+	docSubmit = handlers.Doc{
+		Tag: "tasks", Summary: "Submit a task", Body: TaskInput{},
 		Query: []handlers.Param{{Name: "dry_run", Type: "boolean", About: "true: nothing is written, the answer says what would happen"}},
 		Once:  true, Headers: []handlers.Param{{Name: "traceparent", Type: "string", About: "handed to the worker"}},
 		Detail:  "201 with the task; 202 when its lane is past its high-water mark; 200 with the holder of its idempotency_key, or for a dry run.",
-		Replies: map[int]any{201: TaskView{}, 202: TaskView{}, 200: TaskView{}}}
-	docBatch = handlers.Doc{Tag: "tasks", Summary: "Submit up to 10,000 tasks, all or nothing", Body: BatchInput{},
-		Once: true, Replies: map[int]any{201: BatchAnswer{}}}
-	docTasks = handlers.Doc{Tag: "tasks", Summary: "List tasks", Query: handlers.ListParams(filterParams...),
-		Replies: map[int]any{200: handlers.Page[TaskView]{}}}
+		Replies: map[int]any{201: TaskView{}, 202: TaskView{}, 200: TaskView{}},
+	}
+	docBatch = handlers.Doc{
+		Tag: "tasks", Summary: "Submit up to 10,000 tasks, all or nothing", Body: BatchInput{},
+		Once: true, Replies: map[int]any{201: BatchAnswer{}},
+	}
+	docTasks = handlers.Doc{
+		Tag: "tasks", Summary: "List tasks", Query: handlers.ListParams(filterParams...),
+		Replies: map[int]any{200: handlers.Page[TaskView]{}},
+	}
 	docTask     = handlers.Doc{Tag: "tasks", Summary: "Read a task", Replies: map[int]any{200: TaskView{}}}
 	docAttempts = handlers.Doc{Tag: "tasks", Summary: "List a task's attempts, oldest first", Replies: map[int]any{200: AttemptsAnswer{}}}
-	docWait     = handlers.Doc{Tag: "tasks", Summary: "Wait until a task is final or a dead letter",
+	docWait     = handlers.Doc{
+		Tag: "tasks", Summary: "Wait until a task is final or a dead letter",
 		Query:   []handlers.Param{{Name: "timeout_seconds", Type: "number", About: "30 when left out, at most 60"}},
-		Replies: map[int]any{200: TaskView{}, 202: TaskView{}}}
+		Replies: map[int]any{200: TaskView{}, 202: TaskView{}},
+	}
 	docExplain = handlers.Doc{Tag: "tasks", Summary: "Say why a task does not run", Replies: map[int]any{200: ExplainView{}}}
 	docCancel  = handlers.Doc{Tag: "tasks", Summary: "Cancel a task", Body: reason{}, BodyOptional: true, Replies: map[int]any{200: TaskView{}, 202: TaskView{}}}
-	docRetry   = handlers.Doc{Tag: "tasks", Summary: "Give a dead letter another life, or make a new task like one that ended", Body: RetryInput{}, BodyOptional: true,
-		Once: true, Replies: map[int]any{200: TaskView{}, 201: TaskView{}}}
+	docRetry   = handlers.Doc{
+		Tag: "tasks", Summary: "Give a dead letter another life, or make a new task like one that ended", Body: RetryInput{}, BodyOptional: true,
+		Once: true, Replies: map[int]any{200: TaskView{}, 201: TaskView{}},
+	}
 	docDiscard = handlers.Doc{Tag: "tasks", Summary: "Give a dead letter up", Body: reason{}, Replies: map[int]any{200: TaskView{}}}
 )

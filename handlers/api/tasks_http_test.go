@@ -44,8 +44,10 @@ func TestATaskFromSubmitToSuccess(t *testing.T) {
 		leases[0].str("traceparent") == "" || leases[0].at("timeout").num("hard_seconds") != 90 || leases[0].str("idempotency_key") != id {
 		t.Fatalf("claimed %v", leases)
 	}
-	beat := s.want(w.call("heartbeat", map[string]any{"leases": []any{map[string]any{"lease_token": leases[0].str("lease_token"),
-		"progress": map[string]any{"done": 0.5}, "checkpoint": map[string]any{"at": 3}}}}), 200, "")
+	beat := s.want(w.call("heartbeat", map[string]any{"leases": []any{map[string]any{
+		"lease_token": leases[0].str("lease_token"),
+		"progress":    map[string]any{"done": 0.5}, "checkpoint": map[string]any{"at": 3},
+	}}}), 200, "")
 	if row := beat.rows("leases")[0]; row.str("state") != "ok" || row.str("lease_expires_at") == "" {
 		t.Errorf("beat %s", beat.text)
 	}
@@ -358,26 +360,34 @@ func TestAKeySubmitsToItsLanesOnly(t *testing.T) {
 func TestNothingSentGivesA5xx(t *testing.T) {
 	s := newStage(t)
 	id := s.submit(s.acme, map[string]any{"type": "a"}).str("id")
-	bodies := []string{"", "null", "[]", "{}", "5", `"x"`, "{", `{"a":`, "\x00", "\xff", `{"tasks":null}`, `{"tasks":[null]}`, `{"tasks":[[]]}`, `{"tasks":{}}`, `{"results":[null]}`,
+	bodies := []string{
+		"", "null", "[]", "{}", "5", `"x"`, "{", `{"a":`, "\x00", "\xff", `{"tasks":null}`, `{"tasks":[null]}`, `{"tasks":[[]]}`, `{"tasks":{}}`, `{"results":[null]}`,
 		`{"leases":[null]}`, `{"leases":5}`, `{"type":"\u0000"}`, `{"name":"\ud800","instance_id":"\ud800"}`, `{"type":"a","labels":{"\u0000":"x"}}`,
 		`{"type":"a","payload":"\ud800"}`, `{"type":"a","description":"\ud800"}`, `{"type":"a","labels":{"\ud800":"\ud800"}}`, `{"type":"a","concurrency_key":"\ud800"}`,
 		`{"type":"a","run_at":"1970-01-01T00:00:00Z","expires_in_seconds":315360000}`, `{"type":"a","run_at":"9000-12-31T23:59:59Z"}`,
 		`{"name":"n","tasks":[{"key":"\u0000","type":"a"}]}`, `{"name":"n","tasks":[{"key":"a","type":"a","depends_on":[null]}]}`,
-		`{"task_ids":[null]}`, `{"reason":5}`, `{"reason":"\u0000"}`, `{"max_tasks":1e400}`, strings.Repeat("[", 100_000), `{"type":"a","payload":` + strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000) + `}`}
+		`{"task_ids":[null]}`, `{"reason":5}`, `{"reason":"\u0000"}`, `{"max_tasks":1e400}`, strings.Repeat("[", 100_000), `{"type":"a","payload":` + strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000) + `}`,
+	}
 	w := s.register(s.acme, nil)
-	for _, path := range []string{"/v1/tasks", "/v1/tasks?dry_run=true", "/v1/tasks/batch", "/v1/workflows", "/v1/workers", "/v1/workers/" + w.id + "/claim", "/v1/workers/" + w.id + "/heartbeat",
+	for _, path := range []string{
+		"/v1/tasks", "/v1/tasks?dry_run=true", "/v1/tasks/batch", "/v1/workflows", "/v1/workers", "/v1/workers/" + w.id + "/claim", "/v1/workers/" + w.id + "/heartbeat",
 		"/v1/workers/" + w.id + "/results", "/v1/scheduler/claim", "/v1/tasks/" + id + "/retry", "/v1/tasks/" + id + "/cancel", "/v1/tasks/" + id + "/discard", "/v1/tasks/" + id + "/complete",
-		"/v1/tasks/" + id + "/fail", "/v1/tasks/" + id + "/heartbeat", "/v1/tasks/" + id + "/checkpoint", "/v1/dead-letters/redrive", "/v1/dead-letters/discard", "/v1/workers/" + w.id + "/drain"} {
+		"/v1/tasks/" + id + "/fail", "/v1/tasks/" + id + "/heartbeat", "/v1/tasks/" + id + "/checkpoint", "/v1/dead-letters/redrive", "/v1/dead-letters/discard", "/v1/workers/" + w.id + "/drain",
+	} {
 		for _, text := range bodies {
 			if r := s.call("POST", path, s.acme, text, "Nightshift-Session", w.session, "Nightshift-Lease", "lt_x"); r.status >= 500 {
 				t.Errorf("POST %s with %.60q: %d %s", path, text, r.status, r.text)
 			}
 		}
 	}
-	for _, path := range []string{"/v1/tasks", "/v1/tasks/x", "/v1/tasks/" + id, "/v1/tasks/%00", "/v1/tasks/%ff/attempts", "/v1/workflows", "/v1/workflows/x/graph", "/v1/dead-letters", "/v1/dead-letters/tasks",
-		"/v1/bulk-actions/x", "/v1/workers", "/v1/workers/x", "/v1/tasks/" + id + "/dependencies"} {
-		for _, query := range []string{"", "?limit=-1", "?limit=99999999999999999999", "?cursor=%00", "?cursor=AAAA", "?state=%00", "?type=%ff", "?label.a=%00", "?created_after=9999-12-31T23:59:59Z",
-			"?created_before=0001-01-01T00:00:00Z", "?created_after=1970-01-01T00:00:00Z&created_before=1970-01-01T00:00:01Z", "?count=true&order=asc", "?x[]=1", "?%zz"} {
+	for _, path := range []string{
+		"/v1/tasks", "/v1/tasks/x", "/v1/tasks/" + id, "/v1/tasks/%00", "/v1/tasks/%ff/attempts", "/v1/workflows", "/v1/workflows/x/graph", "/v1/dead-letters", "/v1/dead-letters/tasks",
+		"/v1/bulk-actions/x", "/v1/workers", "/v1/workers/x", "/v1/tasks/" + id + "/dependencies",
+	} {
+		for _, query := range []string{
+			"", "?limit=-1", "?limit=99999999999999999999", "?cursor=%00", "?cursor=AAAA", "?state=%00", "?type=%ff", "?label.a=%00", "?created_after=9999-12-31T23:59:59Z",
+			"?created_before=0001-01-01T00:00:00Z", "?created_after=1970-01-01T00:00:00Z&created_before=1970-01-01T00:00:01Z", "?count=true&order=asc", "?x[]=1", "?%zz",
+		} {
 			if r := s.call("GET", path+query, s.acme, nil); r.status >= 500 {
 				t.Errorf("GET %s%s: %d %s", path, query, r.status, r.text)
 			}

@@ -143,8 +143,10 @@ func TestTaskInputTells(t *testing.T) {
 func TestTaskInputAccepts(t *testing.T) {
 	other := models.ID{6: 0x70, 8: 0x80, 15: 9}
 	one := models.ID{15: 1}
-	policy := models.RetryPolicy{MaxAttempts: 5, Backoff: "linear", InitialDelay: 0.5, MaxDelay: 300, Jitter: true,
-		Classes: map[string]models.ClassPolicy{"timeout": {MaxAttempts: 2}}}
+	policy := models.RetryPolicy{
+		MaxAttempts: 5, Backoff: "linear", InitialDelay: 0.5, MaxDelay: 300, Jitter: true,
+		Classes: map[string]models.ClassPolicy{"timeout": {MaxAttempts: 2}},
+	}
 	cost := 0.5
 	for _, c := range []struct {
 		text  string
@@ -152,34 +154,66 @@ func TestTaskInputAccepts(t *testing.T) {
 		input Input
 	}{
 		{`{"type":"llm.generate"}`, engine.NewTask{Class: models.Class{Type: "llm.generate"}, Priority: 50, MaxAttempts: 3}, Input{}},
-		{`{"type":"a","deadline":null,"permissions":[],"secrets":{},"ordered":false,"rate_keys":null,"dedupe":null,"watermark":null,
+		{
+			`{"type":"a","deadline":null,"permissions":[],"secrets":{},"ordered":false,"rate_keys":null,"dedupe":null,"watermark":null,
 		   "budget":null,"run_if":null,"needs_approval":false,"model":null,"labels":{},"depends_on":[],"concurrency":[],"resources":{"tokens":null},
 		   "timeout":{"total_seconds":null},"payload":null,"description":"","worker_selector":{}}`,
-			engine.NewTask{Class: models.Class{Type: "a"}, Priority: 50, MaxAttempts: 3}, Input{}},
-		{`{"type":"a","payload":{"p": [1]},"lane":"batch","priority":0,"run_at":"2026-09-17T21:00:00Z","expires_in_seconds":1.5,"description":"d"}`,
-			engine.NewTask{Class: models.Class{Type: "a"}, Payload: json.RawMessage(`{"p": [1]}`), Lane: "batch", MaxAttempts: 3,
-				RunAt: 1789678800000000, ExpiresInSeconds: 2},
-			Input{RunAt: 1789678800000000, ExpiresInSeconds: 2, Description: "d"}},
-		{`{"type":"a","resources":{"cpu":0.5,"memory_mb":4096,"gpu":2,"vram_mb":24576,"disk_mb":100},"model":"small","worker_selector":{"region":"eu"}}`,
-			engine.NewTask{Class: models.Class{Type: "a", CPUMilli: 500, MemoryMB: 4096, GPU: 2, VRAMMB: 24576, DiskMB: 100, Model: "small",
-				Selector: map[string]string{"region": "eu"}}, Priority: 50, MaxAttempts: 3}, Input{}},
-		{`{"type":"a","timeout":{"soft_seconds":60,"hard_seconds":120},"estimated_seconds":2.5,"estimated_cost_usd":0.5,"delay_seconds":600}`,
+			engine.NewTask{Class: models.Class{Type: "a"}, Priority: 50, MaxAttempts: 3},
+			Input{},
+		},
+		{
+			`{"type":"a","payload":{"p": [1]},"lane":"batch","priority":0,"run_at":"2026-09-17T21:00:00Z","expires_in_seconds":1.5,"description":"d"}`,
+			engine.NewTask{
+				Class: models.Class{Type: "a"}, Payload: json.RawMessage(`{"p": [1]}`), Lane: "batch", MaxAttempts: 3,
+				RunAt: 1789678800000000, ExpiresInSeconds: 2,
+			},
+			Input{RunAt: 1789678800000000, ExpiresInSeconds: 2, Description: "d"},
+		},
+		{
+			`{"type":"a","resources":{"cpu":0.5,"memory_mb":4096,"gpu":2,"vram_mb":24576,"disk_mb":100},"model":"small","worker_selector":{"region":"eu"}}`,
+			engine.NewTask{Class: models.Class{
+				Type: "a", CPUMilli: 500, MemoryMB: 4096, GPU: 2, VRAMMB: 24576, DiskMB: 100, Model: "small",
+				Selector: map[string]string{"region": "eu"},
+			}, Priority: 50, MaxAttempts: 3},
+			Input{},
+		},
+		{
+			`{"type":"a","timeout":{"soft_seconds":60,"hard_seconds":120},"estimated_seconds":2.5,"estimated_cost_usd":0.5,"delay_seconds":600}`,
 			engine.NewTask{Class: models.Class{Type: "a"}, Priority: 50, MaxAttempts: 3, SoftSeconds: 60, HardSeconds: 120, EstimateMS: 2500, DelaySeconds: 600},
-			Input{EstimatedCostUSD: &cost, DelaySeconds: 600}},
-		{`{"type":"a","timeout_seconds":9,"concurrency_key":"account:42","idempotency_key":"invoice-7","on_attempts_exhausted":"fail"}`,
-			engine.NewTask{Class: models.Class{Type: "a"}, Priority: 50, MaxAttempts: 3, HardSeconds: 9, LimitKey: "account:42", KeyLimit: 1,
-				IdemKey: "invoice-7", FailWhenSpent: true}, Input{}},
-		{`{"type":"a","concurrency_limit":4,"concurrency_key":"k"}`,
-			engine.NewTask{Class: models.Class{Type: "a"}, Priority: 50, MaxAttempts: 3, LimitKey: "k", KeyLimit: 4}, Input{}},
-		{`{"type":"a","concurrency":[{"key":"k","limit":7}],"resources":{"vram_mb":10}}`,
-			engine.NewTask{Class: models.Class{Type: "a", GPU: 1, VRAMMB: 10}, Priority: 50, MaxAttempts: 3, LimitKey: "k", KeyLimit: 7}, Input{}},
-		{`{"type":"a","retry_policy":{"max_attempts":5,"backoff":"linear","initial_delay_seconds":0.5,"classes":{"timeout":{"max_attempts":2}}}}`,
-			engine.NewTask{Class: models.Class{Type: "a"}, Priority: 50, MaxAttempts: 5, HasPolicy: true}, Input{RetryPolicy: &policy}},
-		{`{"type":"a","labels":{"customer":"é"},"depends_on":["` + other.Text("task") + `",{"task":"` + other.Text("task") + `"}]}`,
-			engine.NewTask{Class: models.Class{Type: "a"}, Priority: 50, MaxAttempts: 3,
+			Input{EstimatedCostUSD: &cost, DelaySeconds: 600},
+		},
+		{
+			`{"type":"a","timeout_seconds":9,"concurrency_key":"account:42","idempotency_key":"invoice-7","on_attempts_exhausted":"fail"}`,
+			engine.NewTask{
+				Class: models.Class{Type: "a"}, Priority: 50, MaxAttempts: 3, HardSeconds: 9, LimitKey: "account:42", KeyLimit: 1,
+				IdemKey: "invoice-7", FailWhenSpent: true,
+			},
+			Input{},
+		},
+		{
+			`{"type":"a","concurrency_limit":4,"concurrency_key":"k"}`,
+			engine.NewTask{Class: models.Class{Type: "a"}, Priority: 50, MaxAttempts: 3, LimitKey: "k", KeyLimit: 4},
+			Input{},
+		},
+		{
+			`{"type":"a","concurrency":[{"key":"k","limit":7}],"resources":{"vram_mb":10}}`,
+			engine.NewTask{Class: models.Class{Type: "a", GPU: 1, VRAMMB: 10}, Priority: 50, MaxAttempts: 3, LimitKey: "k", KeyLimit: 7},
+			Input{},
+		},
+		{
+			`{"type":"a","retry_policy":{"max_attempts":5,"backoff":"linear","initial_delay_seconds":0.5,"classes":{"timeout":{"max_attempts":2}}}}`,
+			engine.NewTask{Class: models.Class{Type: "a"}, Priority: 50, MaxAttempts: 5, HasPolicy: true},
+			Input{RetryPolicy: &policy},
+		},
+		{
+			`{"type":"a","labels":{"customer":"é"},"depends_on":["` + other.Text("task") + `",{"task":"` + other.Text("task") + `"}]}`,
+			engine.NewTask{
+				Class: models.Class{Type: "a"}, Priority: 50, MaxAttempts: 3,
 				Labels:    []models.Label{{Env: 3, Task: one, Key: "customer", Value: "é"}},
-				DependsOn: []engine.Dependency{{Task: other, On: models.OnSucceeded}}},
-			Input{Labels: map[string]string{"customer": "é"}}},
+				DependsOn: []engine.Dependency{{Task: other, On: models.OnSucceeded}},
+			},
+			Input{Labels: map[string]string{"customer": "é"}},
+		},
 	} {
 		got, err := readTask(t, c.text)
 		if err != nil {

@@ -64,9 +64,11 @@ func taskFilter(q *handlers.ListQuery) (*postgres.TaskFilter, error) {
 		return nil, err
 	}
 	p := &body.Problems{}
-	f := &postgres.TaskFilter{Desc: q.Desc, Limit: q.Limit + 1, Types: names(p, q, "type"), Lanes: names(p, q, "lane"),
+	f := &postgres.TaskFilter{
+		Desc: q.Desc, Limit: q.Limit + 1, Types: names(p, q, "type"), Lanes: names(p, q, "lane"),
 		Workflows: typedIDs(p, q, "workflow_id", models.WorkflowPrefix), Workers: typedIDs(p, q, "worker_id", models.WorkerPrefix),
-		CreatedAfter: moment(p, q, "created_after"), CreatedBefore: moment(p, q, "created_before"), Include: included(p, q)}
+		CreatedAfter: moment(p, q, "created_after"), CreatedBefore: moment(p, q, "created_before"), Include: included(p, q),
+	}
 	for _, word := range q.Values["state"] {
 		state, ok := models.ParseState(word)
 		if !ok {

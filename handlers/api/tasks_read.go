@@ -45,9 +45,11 @@ type AttemptsAnswer struct {
 }
 
 func viewAttempt(a *models.Attempt) AttemptView {
-	v := AttemptView{ID: a.ID.Text(models.AttemptPrefix), Attempt: a.N, WorkerID: handlers.TypedID{Prefix: models.WorkerPrefix, ID: a.Worker},
+	v := AttemptView{
+		ID: a.ID.Text(models.AttemptPrefix), Attempt: a.N, WorkerID: handlers.TypedID{Prefix: models.WorkerPrefix, ID: a.Worker},
 		WorkerVersion: handlers.Null(a.WorkerVersion), Outcome: a.Outcome.String(), Error: a.Error, Usage: null, Model: handlers.Null(a.Model),
-		StartedAt: handlers.Time(a.StartedAt), FinishedAt: handlers.Time(a.FinishedAt)}
+		StartedAt: handlers.Time(a.StartedAt), FinishedAt: handlers.Time(a.FinishedAt),
+	}
 	if len(a.Usage) > 0 {
 		v.Usage = a.Usage
 	}
@@ -76,8 +78,10 @@ func (w *Work) attempts(_ *handlers.Deps, c *fiber.Ctx) error {
 		answer.Data = append(answer.Data, viewAttempt(&all[id][i]))
 	}
 	if n := len(all[id]); row.State.Live() && (n == 0 || all[id][n-1].N < row.Attempt) {
-		answer.Data = append(answer.Data, viewAttempt(&models.Attempt{ID: row.AttemptID, N: row.Attempt, Worker: row.Worker,
-			Outcome: models.AttemptRunning, StartedAt: row.StartedAt, Model: row.Needs.Model}))
+		answer.Data = append(answer.Data, viewAttempt(&models.Attempt{
+			ID: row.AttemptID, N: row.Attempt, Worker: row.Worker,
+			Outcome: models.AttemptRunning, StartedAt: row.StartedAt, Model: row.Needs.Model,
+		}))
 	}
 	return handlers.Answer(c, fiber.StatusOK, answer)
 }

@@ -32,8 +32,10 @@ type stager struct {
 
 func (w *Work) newStager(d *handlers.Deps, c *fiber.Ctx, flow models.ID) *stager {
 	env := handlers.CallerOf(c).Env
-	return &stager{w: w, d: d, c: c, env: env, flow: flow, known: map[string]engine.Interned{},
-		staging: models.Staging{ID: d.Mint(), Env: env, At: d.Now()}}
+	return &stager{
+		w: w, d: d, c: c, env: env, flow: flow, known: map[string]engine.Interned{},
+		staging: models.Staging{ID: d.Mint(), Env: env, At: d.Now()},
+	}
 }
 
 // part writes the next tasks of the body; first is the place of the first of them. It keeps none of them.

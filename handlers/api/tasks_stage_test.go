@@ -52,8 +52,10 @@ func newStage(t *testing.T) *stage {
 		_ = brain.Run(running)
 	}()
 	var logged bytes.Buffer
-	deps, err := handlers.Open(ctx, handlers.Settings{DB: db, Door: brain, SecretKey: bytes.Repeat([]byte{7}, 32), Version: "test",
-		Logger: slog.New(slog.NewTextHandler(&logged, nil)), BootstrapID: "root", BootstrapSecret: rootSecret})
+	deps, err := handlers.Open(ctx, handlers.Settings{
+		DB: db, Door: brain, SecretKey: bytes.Repeat([]byte{7}, 32), Version: "test",
+		Logger: slog.New(slog.NewTextHandler(&logged, nil)), BootstrapID: "root", BootstrapSecret: rootSecret,
+	})
 	s.must(err)
 	routes := append(append(api.PlatformRoutes(), api.NewWork(db).Routes()...), worker.NewFloor(db).Routes()...)
 	server, err := web.New(web.Options{Deps: deps, Routes: routes, Address: s.url, PID: 1})

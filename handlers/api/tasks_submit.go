@@ -19,8 +19,10 @@ import (
 // reader begins reading the tasks of a request.
 func reader(d *handlers.Deps, c *fiber.Ctx) *taskReader {
 	caller := handlers.CallerOf(c)
-	return &taskReader{env: caller.Env, mint: inOrder(d), trace: traceparent(c.Get("traceparent")), lanes: caller.Lanes,
-		problem: &body.Problems{}, priority: defaultPriority}
+	return &taskReader{
+		env: caller.Env, mint: inOrder(d), trace: traceparent(c.Get("traceparent")), lanes: caller.Lanes,
+		problem: &body.Problems{}, priority: defaultPriority,
+	}
 }
 
 // inOrder mints ids that rise within a request, so that lists show a body's tasks in its order.
@@ -111,8 +113,10 @@ func (w *Work) madeBefore(d *handlers.Deps, c *fiber.Ctx, answer *engine.Answer)
 // viewNew shows a task that was just made, from what was sent and the row it got: nothing is read back.
 func (w *Work) viewNew(d *handlers.Deps, c *fiber.Ctx, task *engine.NewTask, row models.Task) *TaskView {
 	lane := w.laneOf(d, c, row.Lane)
-	whole := &postgres.TaskRow{Task: row, Input: task.Input, Payload: task.Payload, Trace: task.Trace, RedriveOf: task.RedriveOf,
-		Needs: task.Class, LaneName: lane.name, Kind: lane.kind}
+	whole := &postgres.TaskRow{
+		Task: row, Input: task.Input, Payload: task.Payload, Trace: task.Trace, RedriveOf: task.RedriveOf,
+		Needs: task.Class, LaneName: lane.name, Kind: lane.kind,
+	}
 	for _, dep := range task.DependsOn {
 		whole.DependsOn = append(whole.DependsOn, models.Edge{From: dep.Task, To: row.ID, On: dep.On})
 	}
@@ -145,8 +149,10 @@ func (w *Work) dryRun(d *handlers.Deps, c *fiber.Ctx, task engine.NewTask) error
 		return err
 	}
 	dry := answer.Submitted.Dry[0]
-	v := DryView{Lane: handlers.Null(dry.Lane), Kind: handlers.Null(dry.Kind), Class: handlers.Null(dry.Class), Model: handlers.Null(task.Class.Model),
-		EstimatedCostUSD: ParseInput(task.Input).EstimatedCostUSD, EstimatedStartAt: handlers.Time(dry.EstimatedStart), Refusals: []RefusalView{}}
+	v := DryView{
+		Lane: handlers.Null(dry.Lane), Kind: handlers.Null(dry.Kind), Class: handlers.Null(dry.Class), Model: handlers.Null(task.Class.Model),
+		EstimatedCostUSD: ParseInput(task.Input).EstimatedCostUSD, EstimatedStartAt: handlers.Time(dry.EstimatedStart), Refusals: []RefusalView{},
+	}
 	for _, r := range dry.Refusals {
 		v.Refusals = append(v.Refusals, RefusalView{r.Code, r.Detail, handlers.List(r.Fields)})
 	}

@@ -10,9 +10,11 @@ import (
 
 func TestWorkerRegistration(t *testing.T) {
 	s := newStage(t)
-	r := s.want(s.call("POST", "/v1/workers", s.acme, map[string]any{"name": "gpu-box", "instance_id": "i1", "version": "v1", "task_types": []string{"llm.*"},
+	r := s.want(s.call("POST", "/v1/workers", s.acme, map[string]any{
+		"name": "gpu-box", "instance_id": "i1", "version": "v1", "task_types": []string{"llm.*"},
 		"lanes": []string{"batch"}, "resources": map[string]any{"cpu": 8, "memory_mb": 1024, "gpu": 2, "vram_mb": 49152}, "slots": map[string]int{"io": 200, "compute": 2},
-		"models": []string{"llama-small"}, "labels": map[string]string{"region": "eu"}, "lease_seconds": 9}), 201, "")
+		"models": []string{"llama-small"}, "labels": map[string]string{"region": "eu"}, "lease_seconds": 9,
+	}), 201, "")
 	if r.num("heartbeat_seconds") != 3 || r.num("lease_seconds") != 9 || r.str("server_time") == "" {
 		t.Errorf("registered %s", r.text)
 	}

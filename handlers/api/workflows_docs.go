@@ -20,14 +20,18 @@ type FlowTask struct {
 }
 
 var (
-	docFlowSubmit = handlers.Doc{Tag: "workflows", Summary: "Submit a workflow", Body: FlowSubmission{},
+	docFlowSubmit = handlers.Doc{
+		Tag: "workflows", Summary: "Submit a workflow", Body: FlowSubmission{},
 		Query: []handlers.Param{{Name: "return", Type: "string", Enum: []string{"minimal"}, About: "minimal leaves the ids of the tasks out"}},
 		Once:  true, Detail: "Tasks take every field of POST /v1/tasks but idempotency_key.",
-		Replies: map[int]any{201: FlowView{}}}
-	docFlows = handlers.Doc{Tag: "workflows", Summary: "List workflows",
+		Replies: map[int]any{201: FlowView{}},
+	}
+	docFlows = handlers.Doc{
+		Tag: "workflows", Summary: "List workflows",
 		Query: handlers.ListParams(handlers.Param{Name: "state", Type: "string", Repeat: true, Enum: []string{"running", "succeeded", "failed", "cancelled", "paused"}},
 			handlers.Param{Name: "created_after", Type: "string"}, handlers.Param{Name: "created_before", Type: "string"}),
-		Replies: map[int]any{200: handlers.Page[FlowView]{}}}
+		Replies: map[int]any{200: handlers.Page[FlowView]{}},
+	}
 	docFlow       = handlers.Doc{Tag: "workflows", Summary: "Read a workflow", Replies: map[int]any{200: FlowView{}}}
 	docGraph      = handlers.Doc{Tag: "workflows", Summary: "Read a workflow's graph", Replies: map[int]any{200: GraphView{}}}
 	docFlowCancel = handlers.Doc{Tag: "workflows", Summary: "Cancel a workflow", Body: reason{}, BodyOptional: true, Replies: map[int]any{200: FlowView{}, 202: FlowView{}}}

@@ -11,8 +11,10 @@ func diamond() map[string]any {
 	task := func(key string, deps ...any) map[string]any {
 		return map[string]any{"key": key, "type": "t", "depends_on": deps}
 	}
-	return map[string]any{"name": "nightly", "priority": 70, "lane": "io", "labels": map[string]string{"night": "1"},
-		"tasks": []any{task("last", "b", map[string]any{"key": "c", "on": "finished"}), task("a"), task("b", "a"), task("c", "a")}}
+	return map[string]any{
+		"name": "nightly", "priority": 70, "lane": "io", "labels": map[string]string{"night": "1"},
+		"tasks": []any{task("last", "b", map[string]any{"key": "c", "on": "finished"}), task("a"), task("b", "a"), task("c", "a")},
+	}
 }
 
 func TestAWorkflowRunsInOrder(t *testing.T) {

@@ -49,9 +49,11 @@ type BudgetView struct{}
 func viewFlow(row *models.Workflow, path []string) *FlowView {
 	var in FlowInput
 	_ = json.Unmarshal(row.Input, &in) // written by submit alone
-	v := &FlowView{ID: row.ID.Text(models.WorkflowPrefix), Name: row.Name, State: row.State.String(), Priority: row.Priority, OnFailure: "continue",
+	v := &FlowView{
+		ID: row.ID.Text(models.WorkflowPrefix), Name: row.Name, State: row.State.String(), Priority: row.Priority, OnFailure: "continue",
 		Lane: handlers.Null(in.Lane), Labels: mapOf(in.Labels), Counts: map[string]int32{}, CriticalPath: path,
-		CreatedAt: handlers.Time(row.CreatedAt), UpdatedAt: handlers.Time(row.UpdatedAt), FinishedAt: handlers.Time(row.FinishedAt)}
+		CreatedAt: handlers.Time(row.CreatedAt), UpdatedAt: handlers.Time(row.UpdatedAt), FinishedAt: handlers.Time(row.FinishedAt),
+	}
 	for _, s := range models.States() {
 		v.Counts[s.String()] = row.Counts[s]
 	}

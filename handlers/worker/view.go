@@ -55,11 +55,13 @@ type InUseView struct {
 }
 
 func viewWorker(w *models.Worker, live *engine.WorkerStats) View {
-	v := View{ID: w.ID.Text(models.WorkerPrefix), Name: w.Name, InstanceID: w.Instance, Version: handlers.Null(w.Version), State: w.State.String(),
+	v := View{
+		ID: w.ID.Text(models.WorkerPrefix), Name: w.Name, InstanceID: w.Instance, Version: handlers.Null(w.Version), State: w.State.String(),
 		Shared: w.Tenant == 0, Pool: w.Pool, TaskTypes: handlers.List(w.TaskTypes), Lanes: handlers.List(w.Lanes), Kinds: []string{},
 		Resources: ResourcesView{float64(w.CPUMilli) / 1000, w.MemoryMB, w.DiskMB, handlers.List(w.GPUs)}, Models: handlers.List(w.Models),
 		Permissions: handlers.List(w.Permissions), Labels: w.Labels, LeaseSeconds: w.LeaseSeconds, Utilization: w.Utilization,
-		LastSeenAt: handlers.Time(w.LastSeen), CreatedAt: handlers.Time(w.CreatedAt), UpdatedAt: handlers.Time(w.UpdatedAt)}
+		LastSeenAt: handlers.Time(w.LastSeen), CreatedAt: handlers.Time(w.CreatedAt), UpdatedAt: handlers.Time(w.UpdatedAt),
+	}
 	for _, k := range w.Kinds {
 		v.Kinds = append(v.Kinds, k.String())
 	}

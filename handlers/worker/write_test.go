@@ -19,8 +19,10 @@ import (
 // What is written by hand is what the protocol's types say, member for member.
 func TestAClaimIsWrittenAsTheProtocolSays(t *testing.T) {
 	at := models.InstantOf(time.Date(2026, 9, 17, 21, 0, 0, 123_000, time.UTC))
-	row := models.Task{Env: 3, ID: models.ID{6: 0x70, 15: 1}, AttemptID: models.ID{2}, Token: models.ID{3}, Attempt: 2, LeaseUntil: at,
-		Workflow: models.ID{4}, SoftSeconds: 5}
+	row := models.Task{
+		Env: 3, ID: models.ID{6: 0x70, 15: 1}, AttemptID: models.ID{2}, Token: models.ID{3}, Attempt: 2, LeaseUntil: at,
+		Workflow: models.ID{4}, SoftSeconds: 5,
+	}
 	ref := models.TaskRef{Env: 3, ID: row.ID}
 	briefs := map[models.TaskRef]*postgres.Brief{ref: {
 		Payload: json.RawMessage(`{"p":"é"}`), Input: json.RawMessage(`{"labels":{"a":"\"b\""}}`), Trace: "00-x", Checkpoint: json.RawMessage(`[1]`),
@@ -36,8 +38,10 @@ func TestAClaimIsWrittenAsTheProtocolSays(t *testing.T) {
 		TaskID: row.ID.Text("task"), AttemptID: row.AttemptID.Text("att"), Attempt: 2, LeaseToken: models.WireToken(ref, row.Token),
 		LeaseExpiresAt: at.Time(), Type: "a.b", Payload: json.RawMessage(`{"p":"é"}`), Model: &model, GPUs: []int{0, 2},
 		Timeout: protocol.Timeout{SoftSeconds: &soft}, Traceparent: &trace, Permissions: []string{}, Secrets: map[string]string{}, Checkpoint: json.RawMessage(`[1]`),
-		Dependencies: []protocol.Dependency{{Key: &key, TaskID: models.ID{5}.Text("task"), State: "succeeded", Result: json.RawMessage(`7`)},
-			{TaskID: models.ID{6}.Text("task"), State: "failed", Result: json.RawMessage(`null`)}},
+		Dependencies: []protocol.Dependency{
+			{Key: &key, TaskID: models.ID{5}.Text("task"), State: "succeeded", Result: json.RawMessage(`7`)},
+			{TaskID: models.ID{6}.Text("task"), State: "failed", Result: json.RawMessage(`null`)},
+		},
 		Children: []protocol.ChildState{}, Events: []protocol.TriggerEvent{},
 		IdempotencyKey: row.Workflow.Text("wf") + ":" + row.ID.Text("task"), Labels: map[string]string{"a": `"b"`},
 	}}}
@@ -68,8 +72,10 @@ func TestVerdictsAreWrittenAsTheProtocolSays(t *testing.T) {
 		optional := func(name string) *string { return rapid.Ptr(rapid.String(), true).Draw(t, name) }
 		want := protocol.ResultsAnswer{Results: []protocol.ResultAnswer{}}
 		for range rapid.IntRange(0, 3).Draw(t, "n") {
-			want.Results = append(want.Results, protocol.ResultAnswer{LeaseToken: rapid.String().Draw(t, "token"), Accepted: rapid.Bool().Draw(t, "accepted"),
-				State: optional("state"), Code: optional("code"), UsageRecorded: rapid.Bool().Draw(t, "booked")})
+			want.Results = append(want.Results, protocol.ResultAnswer{
+				LeaseToken: rapid.String().Draw(t, "token"), Accepted: rapid.Bool().Draw(t, "accepted"),
+				State: optional("state"), Code: optional("code"), UsageRecorded: rapid.Bool().Draw(t, "booked"),
+			})
 		}
 		var got protocol.ResultsAnswer
 		if err := json.Unmarshal(appendResults(nil, want.Results), &got); err != nil || !reflect.DeepEqual(got, want) {

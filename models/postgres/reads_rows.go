@@ -36,14 +36,16 @@ const readTaskColumns = `t.env, t.id, t.state, coalesce(t.gate, ''), t.lane, t.c
 	coalesce(t.fingerprint, ` + noID + `), coalesce(t.cancel_at, 0)`
 
 func taskTargets(t *models.Task) []any {
-	return []any{&t.Env, idTo(&t.ID), (*int16)(&t.State), &t.Gate, &t.Lane, &t.Class, &t.Priority, &t.AgeKey, atTo(&t.ReadyAt),
+	return []any{
+		&t.Env, idTo(&t.ID), (*int16)(&t.State), &t.Gate, &t.Lane, &t.Class, &t.Priority, &t.AgeKey, atTo(&t.ReadyAt),
 		atTo(&t.WakeAt), atTo(&t.ExpiresAt), atTo(&t.CreatedAt), atTo(&t.UpdatedAt), atTo(&t.StartedAt),
 		atTo(&t.FinishedAt), &t.Attempt, &t.AttemptsUsed, &t.MaxAttempts, &t.LeasesLost, &t.Remaining, &t.Killed,
 		idTo(&t.Workflow), idTo(&t.Parent), &t.Key, &t.IdemKey,
 		&t.LimitKey, &t.KeyLimit, idTo(&t.Worker), idTo(&t.AttemptID),
 		idTo(&t.Token), atTo(&t.LeaseUntil), &t.HardSeconds, &t.SoftSeconds,
 		&t.DelaySeconds, &t.EstimateMS, (*int16)(&t.Flags), &t.ErrorClass,
-		idTo(&t.Fingerprint), atTo(&t.CancelAt)}
+		idTo(&t.Fingerprint), atTo(&t.CancelAt),
+	}
 }
 
 func idTo(id *models.ID) *[16]byte   { return (*[16]byte)(id) }

@@ -210,8 +210,10 @@ func (r *Reads) Attempts(ctx context.Context, scope Scope, env int32, tasks []mo
 		}
 		var a models.Attempt
 		var failure, usage *string
-		_, err = pgx.ForEachRow(rows, []any{&a.Env, idTo(&a.Task), &a.N, idTo(&a.ID), idTo(&a.Worker), &a.WorkerVersion, (*int16)(&a.Outcome),
-			&a.Pool, atTo(&a.StartedAt), atTo(&a.FinishedAt), &a.ChargedMS, &failure, &usage, &a.Model}, func() error {
+		_, err = pgx.ForEachRow(rows, []any{
+			&a.Env, idTo(&a.Task), &a.N, idTo(&a.ID), idTo(&a.Worker), &a.WorkerVersion, (*int16)(&a.Outcome),
+			&a.Pool, atTo(&a.StartedAt), atTo(&a.FinishedAt), &a.ChargedMS, &failure, &usage, &a.Model,
+		}, func() error {
 			a.Error, a.Usage = nil, rawTo(usage)
 			if failure != nil {
 				a.Error = &models.TaskError{}
