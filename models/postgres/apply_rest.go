@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"slices"
 
 	"nightshift/models"
 )
@@ -115,43 +114,6 @@ func (w *Writer) note(pipe *pipeline, p *models.Plan) error {
 	if len(p.Events) == 0 {
 		return nil
 	}
-	packed, err := w.buffers.packedEvents(pipe.link.types, p.Events)
-	if err != nil {
-		return err
-	}
-	pipe.send(call{name: "insert_events", params: [][]byte{packed, batch, at}})
+	pipe.send(call{name: "insert_events", params: [][]byte{w.buffers.packedEvents(pipe.link.types, p.Events), batch, at}})
 	return nil
-}
-
-// packedEvents packs what happened into one JSON array an environment, in the order it happened.
-func (b *buffers) packedEvents(t wireTypes, events []models.Event) ([]byte, error) {
-	var envs []int32
-	for i := range events {
-		if len(envs) == 0 || envs[len(envs)-1] != events[i].Env {
-			envs = append(envs, events[i].Env)
-		}
-	}
-	slices.Sort(envs)
-	b.events.begin(t["event_wire"])
-	for _, env := range slices.Compact(envs) {
-		b.packed = append(b.packed[:0], '[')
-		for i := range events {
-			if events[i].Env != env {
-				continue
-			}
-			item, err := json.Marshal(&events[i])
-			if err != nil {
-				return nil, models.Errorf(models.BadData, "event %s: %w", events[i].Name, err)
-			}
-			if len(b.packed) > 1 {
-				b.packed = append(b.packed, ',')
-			}
-			b.packed = append(b.packed, item...)
-		}
-		b.packed = append(b.packed, ']')
-		b.events.next(2)
-		b.events.int4(env)
-		b.events.json(b.packed)
-	}
-	return b.events.param(), nil
 }
