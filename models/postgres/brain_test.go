@@ -353,11 +353,14 @@ func (p *proxy) serve(client net.Conn) {
 		buf := make([]byte, 64<<10)
 		for {
 			n, err := server.Read(buf)
-			if err != nil || muted.Load() {
+			done := bytes.HasSuffix(buf[:n], []byte{'Z', 0, 0, 0, 5, 'I'}) // ready again, in no transaction: it was committed
+			if err != nil || muted.Load() && done {
 				client.Close()
 				return
 			}
-			client.Write(buf[:n])
+			if !muted.Load() {
+				client.Write(buf[:n])
+			}
 		}
 	}()
 	buf := make([]byte, 64<<10)
@@ -389,6 +392,7 @@ func (p *proxy) serve(client net.Conn) {
 		case "cut after":
 			muted.Store(true)
 			server.Write(chunk)
+			<-gone
 			return
 		}
 	}
