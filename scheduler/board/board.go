@@ -55,6 +55,7 @@ type Board struct {
 	lines       map[models.LineID]*Line
 	queues      [4]map[int32]*Queue
 	order       [4][]*Queue
+	offers      [4]offers
 	keys        map[KeyID]*Key
 	touched     map[KeyID]bool
 	clocks      map[clockID]*fair.Clock
@@ -92,6 +93,7 @@ type Lane struct {
 	Depth   int64 // ready, ungated
 	Parked  int64
 	In, Out Rate
+	lines   []*Line // with ready tasks
 }
 
 // New makes an empty board.
@@ -112,10 +114,16 @@ func New(limits Limits) *Board {
 }
 
 // PutTenant adds or replaces a tenant.
-func (b *Board) PutTenant(t models.Tenant) { b.Tenants[t.Number] = &t }
+func (b *Board) PutTenant(t models.Tenant) {
+	b.Tenants[t.Number] = &t
+	b.regate(func(l *Line) bool { return l.Tenant == t.Number })
+}
 
 // PutEnv adds or replaces an environment.
-func (b *Board) PutEnv(e models.Environment) { b.Envs[e.Env] = &e }
+func (b *Board) PutEnv(e models.Environment) {
+	b.Envs[e.Env] = &e
+	b.regate(func(l *Line) bool { return l.ID.Env == e.Env })
+}
 
 // PutLane adds or replaces a lane, keeping its counts.
 func (b *Board) PutLane(l models.Lane) {
@@ -130,6 +138,9 @@ func (b *Board) PutLane(l models.Lane) {
 		b.lanesOf[l.Env] = slices.Insert(of, at, lane)
 	}
 	b.lanesByName[laneName{l.Env, l.Name}] = l.Number
+	for _, line := range b.Lanes[l.Number].lines {
+		b.offer(line)
+	}
 }
 
 // DropLane forgets a lane.

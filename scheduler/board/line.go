@@ -18,12 +18,14 @@ type Line struct {
 	all    bool        // the watermark is infinite
 	mark   models.Mark // else every task up to here is in the window
 	want   int         // how many it wants to keep
+	stand  *Stand      // where it is on offer, nil: nowhere
 }
 
 // Queue is what one tenant has ready in one kind.
 type Queue struct {
 	Tenant int32
 	Lines  []*Line
+	stands []*Stand
 }
 
 func markOf(row *models.Task) models.Mark { return models.Mark{AgeKey: row.AgeKey, ID: row.ID} }
@@ -97,11 +99,18 @@ func (b *Board) openLine(id models.LineID) *Line {
 		}
 	}
 	q.Lines = append(q.Lines, l)
+	if lane := b.Lanes[id.Lane]; lane != nil {
+		lane.lines = append(lane.lines, l)
+	}
 	return l
 }
 
 func (b *Board) closeLine(l *Line) {
+	b.offer(l)
 	delete(b.lines, l.ID)
+	if lane := b.Lanes[l.ID.Lane]; lane != nil {
+		lane.lines = slices.DeleteFunc(lane.lines, func(o *Line) bool { return o == l })
+	}
 	q := b.queues[l.Kind][l.Tenant]
 	q.Lines = slices.DeleteFunc(q.Lines, func(o *Line) bool { return o == l })
 	if len(q.Lines) == 0 {
@@ -135,6 +144,9 @@ func (b *Board) insert(l *Line, row *models.Task) {
 	l.window = slices.Insert(l.window, i, e)
 	e.line = l
 	b.entries++
+	if l.stand == nil {
+		b.offer(l)
+	}
 }
 
 func (b *Board) count(l *Line, n int64) {
@@ -173,6 +185,9 @@ func (b *Board) takeFromWindow(l *Line, e *Entry) {
 	l.window = slices.Delete(l.window, i, i+1)
 	e.line = nil
 	b.entries--
+	if len(l.window) == 0 {
+		b.offer(l)
+	}
 }
 
 // shrink keeps a line's window within twice what it wants, or, while the board is less than half full, within what any

@@ -12,7 +12,7 @@ import (
 type Worker struct {
 	models.Worker
 	Use    *fit.Use
-	Leases []*Lease // in the order they were granted
+	Leases []*Lease // in no order
 
 	fits map[int32]bool // by class
 }
@@ -30,6 +30,7 @@ type Lease struct {
 	Rate      float64 // share of its pool, the dominant resource's
 	Charged   float64 // seconds of the pool charged so far
 	Progress  json.RawMessage
+	index     int // among its worker's
 
 	SoftTold  bool           // soft_timeout was signalled
 	MissedAt  models.Instant // first beat that did not list it, 0: none
@@ -154,14 +155,13 @@ func (b *Board) Grant(row *models.Task, cards []int, now models.Instant) *Lease 
 	}
 	e.Lease = l
 	b.Leases[row.Token] = l
-	if lane := b.Lanes[row.Lane]; lane != nil {
-		lane.Running++
-	}
+	b.runs(row.Lane, 1)
 	b.holdKey(row)
 	if w != nil {
 		class := b.Classes[row.Class]
 		l.Pool = w.Pool
 		l.Rate = b.pool(w.Pool).Share(class)
+		l.index = len(w.Leases)
 		w.Leases = append(w.Leases, l)
 		w.Use.Take(&w.Worker, l.Kind, class, cards)
 	}
@@ -172,14 +172,30 @@ func (b *Board) Grant(row *models.Task, cards []int, now models.Instant) *Lease 
 func (b *Board) End(l *Lease) {
 	row := l.Row()
 	delete(b.Leases, row.Token)
-	if lane := b.Lanes[row.Lane]; lane != nil {
-		lane.Running--
-	}
+	b.runs(row.Lane, -1)
 	b.freeKey(row)
 	if w := l.Worker; w != nil {
-		w.Leases = slices.DeleteFunc(w.Leases, func(o *Lease) bool { return o == l })
+		last := w.Leases[len(w.Leases)-1]
+		w.Leases[l.index], last.index = last, l.index
+		w.Leases[len(w.Leases)-1] = nil
+		w.Leases = w.Leases[:len(w.Leases)-1]
 		w.Use.Give(&w.Worker, l.Kind, b.Classes[row.Class], l.Cards)
 	}
 	l.Entry.Lease = nil
 	b.release(l.Entry)
+}
+
+// runs counts what a lane runs; at its limit the lane's lines go off offer, and below it on again.
+func (b *Board) runs(number, n int32) {
+	lane := b.Lanes[number]
+	if lane == nil {
+		return
+	}
+	was := lane.Running
+	lane.Running += n
+	if most := lane.MaxConcurrent; most > 0 && (was >= most) != (lane.Running >= most) {
+		for _, line := range lane.lines {
+			b.offer(line)
+		}
+	}
 }

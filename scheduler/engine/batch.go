@@ -33,7 +33,7 @@ type change struct {
 func (e *Engine) begin(number, epoch int64, facts *models.Facts) {
 	e.now = max(e.now, facts.Now)
 	e.b = &batch{
-		plan:  &models.Plan{Epoch: epoch, Batch: number, At: e.now},
+		plan:  &models.Plan{Epoch: epoch, Batch: number, At: e.now, Events: make([]models.Event, 0, e.usual)},
 		facts: facts, rows: map[models.ID]*change{}, idem: map[models.IdemRef]*change{}, once: map[models.OnceRef]models.Once{}, ended: map[models.ID]int{},
 	}
 }
@@ -41,6 +41,13 @@ func (e *Engine) begin(number, epoch int64, facts *models.Facts) {
 // finish merges the rows into the plan.
 func (e *Engine) finish() (*models.Plan, []Reply) {
 	p := e.b.plan
+	made := 0
+	for _, c := range e.b.order {
+		if c.fresh {
+			made++
+		}
+	}
+	p.Tasks, p.Changes = make([]models.Task, 0, made), make([]models.Change, 0, len(e.b.order)-made)
 	for _, c := range e.b.order {
 		if c.fresh {
 			p.Tasks = append(p.Tasks, c.row)
@@ -57,6 +64,7 @@ func (e *Engine) finish() (*models.Plan, []Reply) {
 		f()
 	}
 	e.finishFlows()
+	e.usual = (e.usual + len(p.Events)) / 2
 	return p, e.b.replies
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"nightshift/models"
 	"nightshift/scheduler/board"
+	"nightshift/scheduler/fair"
 )
 
 // parkedClaim is a claim that waits for work.
@@ -139,8 +140,7 @@ func (e *Engine) start(entry *board.Entry, w *board.Worker, cards []int, r *rati
 	if seconds == 0 {
 		seconds = e.means.Seconds(lease.Tenant, c.row.Class)
 	}
-	lease.Charged = seconds * lease.Rate
-	e.board.Clock(w.Pool, lane.Kind).Start(lease.Tenant, lease.Charged, e.board.Weight(lease.Tenant))
+	e.board.Charge(lease, seconds*lease.Rate)
 	e.noteStart(w.Pool, lane.Kind)
 	r.take(lane.Kind, class)
 	lane.Out.Add(e.now)
@@ -150,18 +150,30 @@ func (e *Engine) start(entry *board.Entry, w *board.Worker, cards []int, r *rati
 	return Lease{Row: c.row, GPUs: cards, Model: class.Model, Type: class.Type}
 }
 
+// starts are the kinds of a pool's last 100 starts.
+type starts struct {
+	ring   []models.KindName
+	counts [4]float64
+}
+
 func (e *Engine) noteStart(pool string, kind models.KindName) {
-	ring := append(e.starts[pool], kind)
-	if len(ring) > 100 {
-		ring = ring[1:]
+	s := e.starts[pool]
+	if s == nil {
+		s = &starts{}
+		e.starts[pool] = s
 	}
-	e.starts[pool] = ring
+	s.ring = append(s.ring, kind)
+	s.counts[kind]++
+	if len(s.ring) > 100 {
+		s.counts[s.ring[0]]--
+		s.ring = s.ring[1:]
+	}
 }
 
 // pick chooses what the worker runs next: kind, tenant by virtual time, then the best of the tenant's lines.
 func (e *Engine) pick(w *board.Worker, r *ration) (*board.Entry, []int) {
 	for _, kind := range e.kindsFor(w.Pool) {
-		if !w.Use.SlotFree(&w.Worker, kind) || len(e.board.Queues(kind)) == 0 {
+		if !w.Use.SlotFree(&w.Worker, kind) || len(e.board.Groups(kind)) == 0 {
 			continue
 		}
 		if entry, cards := e.pickOf(w, r, kind); entry != nil {
@@ -172,17 +184,15 @@ func (e *Engine) pick(w *board.Worker, r *ration) (*board.Entry, []int) {
 }
 
 // kindsFor orders the kinds for a pool: those below their guaranteed share of its last starts, then by precedence.
-func (e *Engine) kindsFor(pool string) []models.KindName {
+func (e *Engine) kindsFor(pool string) [4]models.KindName {
 	var got [4]float64
-	ring := e.starts[pool]
-	for _, k := range ring {
-		got[k]++
+	last := 0.0
+	if s := e.starts[pool]; s != nil {
+		got, last = s.counts, float64(len(s.ring))
 	}
-	starved := func(k models.KindName) bool {
-		return len(ring) > 0 && got[k] < e.board.Kinds[k].MinShare*float64(len(ring))
-	}
-	order := models.Kinds()
-	slices.SortStableFunc(order, func(a, b models.KindName) int {
+	starved := func(k models.KindName) bool { return got[k] < e.board.Kinds[k].MinShare*last }
+	order := [4]models.KindName{models.Realtime, models.IO, models.Compute, models.Batch}
+	slices.SortStableFunc(order[:], func(a, b models.KindName) int {
 		if starved(a) != starved(b) {
 			if starved(a) {
 				return -1
@@ -195,44 +205,84 @@ func (e *Engine) kindsFor(pool string) []models.KindName {
 	return order
 }
 
-// pickOf takes tenants by virtual time until one has a task that may start on the worker.
-func (e *Engine) pickOf(w *board.Worker, r *ration, kind models.KindName) (*board.Entry, []int) {
-	clock := e.board.Clock(w.Pool, kind)
-	queues := slices.Clone(e.board.Queues(kind))
-	for len(queues) > 0 {
-		best := 0
-		for i := 1; i < len(queues); i++ {
-			a, b := clock.Time(queues[i].Tenant), clock.Time(queues[best].Tenant)
-			if a < b || a == b && queues[i].Tenant < queues[best].Tenant {
-				best = i
-			}
-		}
-		if entry, cards := e.bestOf(w, r, queues[best]); entry != nil {
-			return entry, cards
-		}
-		queues = slices.Delete(queues, best, best+1)
-	}
-	return nil, nil
+// candidate is what one group would give the worker next.
+type candidate struct {
+	entry  *board.Entry
+	cards  []int
+	tenant int32
+	time   float64
 }
 
-// bestOf finds the best task of a tenant that may start on the worker: production first, then by rank.
-func (e *Engine) bestOf(w *board.Worker, r *ration, q *board.Queue) (best *board.Entry, cards []int) {
-	for _, line := range slices.Clone(q.Lines) {
-		lane := e.board.Lanes[line.ID.Lane]
-		class := e.board.Classes[line.ID.Class]
-		if e.gate(line, lane) != "" || !r.allows(line.Kind, class) || !e.board.Serves(w, line.ID.Env, lane) || !e.board.Fits(w, line.ID.Class) {
+// pickOf looks at the groups whose class fits the worker and takes from the tenant with the smallest virtual time.
+func (e *Engine) pickOf(w *board.Worker, r *ration, kind models.KindName) (*board.Entry, []int) {
+	clock := e.board.Clock(w.Pool, kind)
+	groups := append(e.scratch[:0], e.board.Groups(kind)...) // parking a head may change the list
+	e.scratch = groups
+	var best candidate
+	for _, g := range groups {
+		class := e.board.Classes[g.Class]
+		if !r.allows(kind, class) || !e.board.Fits(w, g.Class) {
 			continue
 		}
-		got, ok := w.Use.Room(&w.Worker, line.Kind, class)
+		cards, ok := w.Use.Room(&w.Worker, kind, class)
 		if !ok {
 			continue
 		}
-		head := e.headOf(line)
-		if head != nil && (best == nil || e.before(&head.Row, &best.Row)) {
-			best, cards = head, got
+		c := e.firstOf(w, g, clock)
+		if c.entry == nil {
+			continue
+		}
+		c.cards = cards
+		if best.entry == nil || c.time < best.time || c.time == best.time && c.tenant < best.tenant ||
+			c.tenant == best.tenant && e.before(&c.entry.Row, &best.entry.Row) {
+			best = c
 		}
 	}
-	return best, cards
+	return best.entry, best.cards
+}
+
+// firstOf is the group's best task for the worker: of the first tenant, by virtual time, that has one it serves.
+func (e *Engine) firstOf(w *board.Worker, g *board.Group, clock *fair.Clock) (c candidate) {
+	if w.Tenant != 0 {
+		if stand := g.Of(w.Tenant); stand != nil {
+			c = candidate{entry: e.bestOf(w, stand), tenant: w.Tenant, time: clock.Time(w.Tenant)}
+		}
+		return c
+	}
+	var aside []*board.Stand
+	for {
+		stand := g.First(w.Pool, clock)
+		if stand == nil {
+			break
+		}
+		if entry := e.bestOf(w, stand); entry != nil {
+			c = candidate{entry: entry, tenant: stand.Tenant, time: clock.Time(stand.Tenant)}
+			break
+		}
+		if g.First(w.Pool, clock) == stand {
+			aside = append(aside, g.SetAside(w.Pool))
+		}
+	}
+	g.PutBack(w.Pool, clock, aside)
+	return c
+}
+
+// bestOf finds the best task a tenant offers that the worker serves: production first, then by rank.
+func (e *Engine) bestOf(w *board.Worker, stand *board.Stand) (best *board.Entry) {
+	for i := 0; i < len(stand.Lines); i++ {
+		line := stand.Lines[i]
+		if !e.board.Serves(w, line.ID.Env, e.board.Lanes[line.ID.Lane]) {
+			continue
+		}
+		head := e.headOf(line)
+		if i >= len(stand.Lines) || stand.Lines[i] != line {
+			i-- // the line has gone off offer while its heads were parked
+		}
+		if head != nil && (best == nil || e.before(&head.Row, &best.Row)) {
+			best = head
+		}
+	}
+	return best
 }
 
 // headOf is the line's first task whose key has room; those before it are parked.
@@ -260,25 +310,6 @@ func (e *Engine) before(a, b *models.Task) bool {
 func (e *Engine) production(env int32) bool {
 	row := e.board.Envs[env]
 	return row != nil && row.Kind == "production"
-}
-
-// gate is the reason why nothing of the line may start now, empty when it may.
-func (e *Engine) gate(line *board.Line, lane *board.Lane) string {
-	env := e.board.Envs[line.ID.Env]
-	tenant := e.board.Tenants[line.Tenant]
-	switch {
-	case env == nil || tenant == nil || lane == nil:
-		return "quarantine"
-	case tenant.Suspended:
-		return "tenant_suspended"
-	case env.Paused:
-		return "environment_paused"
-	case lane.Paused:
-		return "lane_paused"
-	case lane.MaxConcurrent > 0 && lane.Running >= lane.MaxConcurrent:
-		return "lane_limit"
-	}
-	return ""
 }
 
 // match answers the parked claims that now get something, the fullest worker first.

@@ -35,7 +35,9 @@ type Engine struct {
 	want     map[models.TaskRef]bool // workflows whose counts must be read
 	again    []*flow                 // workflows to judge once more, when it is known what the last batch freed
 	claims   []*parkedClaim
-	starts   map[string][]models.KindName // the last 100 of each pool
+	starts   map[string]*starts // by pool
+	scratch  []*board.Group
+	usual    int // events of a batch
 	losses   []loss
 	numbers  numbers
 	counters map[string]int64
@@ -73,7 +75,7 @@ func New(cfg Config) *Engine {
 	}
 	return &Engine{
 		cfg: cfg, board: board.New(limits), rng: rand.New(rand.NewChaCha8(cfg.Seed)), means: estimate.NewMeans(),
-		flows: map[models.ID]*flow{}, want: map[models.TaskRef]bool{}, starts: map[string][]models.KindName{}, counters: map[string]int64{},
+		flows: map[models.ID]*flow{}, want: map[models.TaskRef]bool{}, starts: map[string]*starts{}, counters: map[string]int64{},
 	}
 }
 

@@ -63,8 +63,7 @@ func (e *Engine) beat(lease *board.Lease, beat *Beat) BeatenLease {
 		e.b.plan.Progress = append(e.b.plan.Progress, models.Progress{Env: row.Env, Task: row.ID, Progress: beat.Progress, Checkpoint: beat.Checkpoint})
 	}
 	if used := e.now.Sub(row.StartedAt).Seconds() * lease.Rate; used > lease.Charged && lease.Worker != nil {
-		e.board.Clock(lease.Pool, lease.Kind).Correct(lease.Tenant, used-lease.Charged, e.board.Weight(lease.Tenant))
-		lease.Charged = used
+		e.board.Correct(lease, used)
 	}
 	out := BeatenLease{Token: beat.Token, OK: true, Until: lease.Until}
 	copied := *row

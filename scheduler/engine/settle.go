@@ -189,7 +189,7 @@ func (e *Engine) endAttempt(lease *board.Lease, outcome models.Outcome, failure 
 	}
 	if lease.Worker != nil {
 		attempt.WorkerVersion = lease.Worker.Version
-		e.board.Clock(lease.Pool, lease.Kind).Correct(lease.Tenant, charged-lease.Charged, e.board.Weight(lease.Tenant))
+		e.board.Correct(lease, charged)
 	}
 	if r != nil {
 		attempt.Usage, attempt.Result = r.Usage, resultOf(r)
