@@ -62,6 +62,10 @@ bench: ## speed, as ratios against PostgreSQL's own limit measured beside it
 sim: ## the quality of decisions, under a virtual clock
 	$(GO) test -count=1 -v -timeout 30m ./scheduler/sim/...
 
+.PHONY: chaos
+chaos: ## break a running Nightshift for five minutes and look at what is left
+	NIGHTSHIFT_CHAOS=1 $(GO) test -count=1 -v -timeout 15m ./chaos/...
+
 .PHONY: image
 image: ## build the container image
 	docker build --build-arg VERSION=$(VERSION) -t nightshift:$(VERSION) -t nightshift:latest .
