@@ -146,6 +146,7 @@ func (r *replica) wire(ctx context.Context) error {
 	r.hub = ui.NewHub()
 	r.front, err = web.New(web.Options{
 		Deps: deps, Routes: routes, Pages: ui.Pages(r.hub), Trouble: ui.Trouble, Mount: []func(fiber.Router){r.mountForward(deps)},
+		Relay: r.relay, Loop: r.loop,
 		Secure: c.TLS != "off" || c.BehindProxy, BehindProxy: c.BehindProxy, Address: c.AdvertiseURL, PID: os.Getpid(),
 	})
 	return err

@@ -37,6 +37,7 @@ var house = []room{
 	{"", 60, "any", "the binary wires the rooms together"},
 	{"bench", 60, "any", "measures the rooms from above"},
 	{"chaos", 60, "any", "breaks the whole from above"},
+	{"docs", 60, "any", "documents and the tests that keep them true"},
 	{"examples", 60, "any", "shows the rooms from above"},
 	{"web", 50, "any", "routes, guards, forwarding; everything HTTP that is not one handler"},
 	{"handlers", 38, "any", "hold what all handlers share"},

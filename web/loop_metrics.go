@@ -50,6 +50,7 @@ func (l loopFigures) Collect(out chan<- prometheus.Metric) {
 	count(alertsTotal, f.Unclear, "unclear_commit")
 	count(alertsTotal, f.TicksAside, "tick_set_aside")
 	count(alertsTotal, f.HistoryLost, "history_lost")
+	count(alertsTotal, f.OwnWork, "own_work")
 	for desc, h := range map[*prometheus.Desc]loop.Histogram{batchCommands: f.BatchCommands, commitSeconds: f.CommitSeconds, rebuildTime: f.RebuildSeconds} {
 		buckets := map[float64]uint64{}
 		for i, bound := range h.Bounds {

@@ -204,7 +204,7 @@ func (e *Engine) conclude(c *change, cause models.Cause, to models.State, name s
 	if c.row.Has(models.HasDependants) {
 		e.endEdges(c)
 	}
-	e.counters[to.String()]++
+	e.counters[counterOf[to]]++
 	return e.event(c, name)
 }
 
@@ -216,6 +216,12 @@ func (e *Engine) endEdges(c *change) {
 	}
 	e.b.ended[c.row.ID] = len(e.b.plan.Ends)
 	e.b.plan.Ends = append(e.b.plan.Ends, end)
+}
+
+// counterOf names the counter of an end.
+var counterOf = map[models.State]string{
+	models.Succeeded: "succeeded", models.Failed: "failed", models.DeadLetter: "dead_lettered", models.Cancelled: "cancelled",
+	models.Expired: "expired", models.Skipped: "skipped",
 }
 
 // event notes what happened to a task; the caller may add to it.
