@@ -16,6 +16,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"nightshift/models"
+	"nightshift/web"
 )
 
 func TestEveryCodeHasItsStatus(t *testing.T) {
@@ -275,5 +276,18 @@ func TestShutdownEndsWaits(t *testing.T) {
 	}
 	if status := <-answered; status != 204 && status != -1 {
 		t.Errorf("the wait was answered %d", status)
+	}
+}
+
+func TestShutdownBeforeServing(t *testing.T) {
+	s := newStage(t)
+	late, err := web.New(web.Options{Deps: s.deps})
+	s.must(err)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	s.must(err)
+	s.must(late.Shutdown(time.Second))
+	s.must(late.Serve(listener))
+	if _, err := net.Dial("tcp", listener.Addr().String()); err == nil {
+		t.Error("the listener is still open")
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"net"
 	"sort"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -48,6 +49,9 @@ type Server struct {
 	meters  *meters
 	quota   *quota
 	spec    *document
+
+	mu       sync.Mutex
+	listener net.Listener // once it serves
 }
 
 // Timeouts of connections.
@@ -144,6 +148,14 @@ func (s *Server) wrapMethods() {
 
 // Serve answers on the listener until Shutdown. Meanwhile clock, keys and the replica's row are tended.
 func (s *Server) Serve(listener net.Listener) error {
+	listener = &closedOnce{Listener: listener}
+	s.mu.Lock()
+	s.listener = listener
+	over := s.base.Err() != nil
+	s.mu.Unlock()
+	if over { // Shutdown came first
+		return listener.Close()
+	}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -157,8 +169,29 @@ func (s *Server) Serve(listener net.Listener) error {
 
 // Shutdown ends streams and long polls first, then waits for the answers under way.
 func (s *Server) Shutdown(patience time.Duration) error {
+	s.mu.Lock()
 	s.end()
+	listener := s.listener
+	s.mu.Unlock()
+	if listener != nil { // fasthttp forgets one that it was only just given
+		if err := listener.Close(); err != nil {
+			return err
+		}
+	}
 	return s.App.ShutdownWithTimeout(patience)
+}
+
+// closedOnce is a listener that may be closed again.
+type closedOnce struct {
+	net.Listener
+	once sync.Once
+	err  error
+}
+
+// Close closes the listener the first time.
+func (l *closedOnce) Close() error {
+	l.once.Do(func() { l.err = l.Listener.Close() })
+	return l.err
 }
 
 // Done ends when the server shuts down: streams watch it.
