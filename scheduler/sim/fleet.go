@@ -9,11 +9,12 @@ import (
 	"nightshift/scheduler/engine"
 )
 
-// patience is how long a claim waits, beat how often a worker says that it lives.
-const (
-	patience = 20 * time.Second
-	beat     = 10 * time.Second
-)
+// patience is how long a claim waits, where heartbeats are as often as in production.
+const patience = 20 * time.Second
+
+// beat is how often a process says that it lives: three times in a lease.
+func (p *process) beat() time.Duration { return time.Duration(p.row.LeaseSeconds) * time.Second / 3 }
+
 
 // process is a worker of the world.
 type process struct {
@@ -48,6 +49,9 @@ func (w *World) hire(spec *Worker, n int) {
 	}
 	w.fleet = append(w.fleet, p)
 	w.after(spec.From, func() { w.start(p) })
+	if spec.To > 0 {
+		w.after(spec.To, func() { w.retire(p) })
+	}
 }
 
 // start registers a process.
@@ -70,7 +74,7 @@ func (w *World) start(p *process) {
 		}
 		p.row = *a.Worker
 		w.after(latency, func() { w.claim(p, life) })
-		w.after(beat, func() { w.beat(p, life) })
+		w.after(p.beat(), func() { w.beat(p, life) })
 	})
 }
 
@@ -87,7 +91,7 @@ func (w *World) claim(p *process, life int) {
 		return
 	}
 	p.claiming = true
-	claim := &engine.Claim{Worker: p.row.ID, Session: p.row.Session, Most: room, Until: w.now.Add(patience)}
+	claim := &engine.Claim{Worker: p.row.ID, Session: p.row.Session, Most: room, Until: w.now.Add(max(patience, 2*p.beat()))}
 	w.ask(&engine.Command{Claim: claim}, func(a *engine.Answer, err error) {
 		switch lost := w.lost(); {
 		case life != p.life:
@@ -125,7 +129,7 @@ func (w *World) work(p *process, life int, l engine.Lease) {
 	j := w.jobs[l.Row.ID]
 	a := &attempt{job: j, ref: models.TaskRef{Env: l.Row.Env, ID: l.Row.ID}, token: l.Row.Token}
 	p.leases = append(p.leases, a)
-	fails := j.arrival.FailPercent > 0 && w.rng.IntN(100) < j.arrival.FailPercent
+	fails := w.fails(j, l.Row.Attempt)
 	w.after(j.run, func() {
 		if life != p.life || a.over {
 			return
@@ -183,7 +187,7 @@ func (w *World) beat(p *process, life int) {
 		message.Leases = append(message.Leases, engine.Beat{Token: a.token, Task: a.ref})
 	}
 	held := append([]*attempt(nil), p.leases...)
-	w.after(beat, func() { w.beat(p, life) })
+	w.after(p.beat(), func() { w.beat(p, life) })
 	w.ask(&engine.Command{Heartbeat: message}, func(answer *engine.Answer, err error) {
 		switch {
 		case life != p.life || w.lost():
@@ -231,4 +235,16 @@ func (w *World) die(p *process, down time.Duration) {
 			w.start(p)
 		}
 	})
+}
+
+// retire ends a process for good: its leases go back at once.
+func (w *World) retire(p *process) {
+	if !p.up {
+		p.life++ // it does not begin anew
+		return
+	}
+	retire := &engine.Retire{Worker: p.row.ID, Session: p.row.Session, Gone: true}
+	p.life++
+	p.up, p.claiming, p.leases = false, false, nil
+	w.ask(&engine.Command{Retire: retire}, func(*engine.Answer, error) {})
 }

@@ -2,32 +2,11 @@ package sim
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"time"
 
 	"nightshift/models"
 	"nightshift/scheduler/engine"
 )
-
-// job is a task as the world knows it.
-type job struct {
-	n        int
-	tenant   *tenant
-	arrival  *Arrival
-	run      time.Duration
-	arrived  models.Instant
-	acked    bool
-	state    models.State
-	gated    bool
-	started  bool
-	ended    bool
-	lines    bool      // it stands in a line
-	accepted models.ID // the token whose success was accepted
-	success  int
-	row      models.Task
-	next     *job // that waits for it
-}
 
 // begin makes tenants, lanes and workers, and puts what will come on the agenda. It answers whether such a world can be.
 func (w *World) begin() bool {
@@ -60,7 +39,7 @@ func (w *World) begin() bool {
 		if !w.knows(w.scenario.Arrivals[i].Tenant) {
 			return false
 		}
-		w.expect(&w.scenario.Arrivals[i])
+		w.expect(i, &w.scenario.Arrivals[i])
 	}
 	if every := w.scenario.Faults.BrainEvery; every > 0 {
 		w.repeat(every, w.takeOver)
@@ -86,7 +65,7 @@ func (w *World) found(s Tenant) {
 	if made == nil {
 		return
 	}
-	t := &tenant{Tenant: s, number: made.Tenant.Number, env: w.watch.env} // every tenant begins with one environment
+	t := &tenant{Tenant: s, index: len(w.order), number: made.Tenant.Number, env: w.watch.env} // every tenant begins with one environment
 	w.tenants[s.Name] = t
 	w.order = append(w.order, t)
 }
@@ -102,85 +81,4 @@ func (w *World) configured(c *engine.Configure) (out *engine.Answer) {
 	})
 	w.decide()
 	return out
-}
-
-// expect puts an arrival on the agenda.
-func (w *World) expect(a *Arrival) {
-	w.tenants[a.Tenant].arrives = true
-	for i := range max(1, a.Count) {
-		w.coming++
-		w.after(a.At+time.Duration(i)*a.Every, func() {
-			w.coming--
-			for left := max(1, a.Batch); left > 0; left -= mostCommands {
-				w.submit(a, min(left, mostCommands))
-			}
-		})
-	}
-}
-
-// submit sends n tasks of an arrival in one body.
-func (w *World) submit(a *Arrival, n int) {
-	t := w.tenants[a.Tenant]
-	body := &engine.Submit{Env: t.env, InBatch: true}
-	if a.Chain {
-		body.Workflow = &engine.NewWorkflow{ID: w.id(), Name: "chain", Input: json.RawMessage(`{}`)}
-	}
-	made := make([]*job, n)
-	for i := range n {
-		made[i] = w.job(t, a)
-		if a.Chain && i > 0 {
-			made[i-1].next = made[i]
-		}
-		body.Tasks = append(body.Tasks, w.task(a, made[i], i, body.Tasks))
-	}
-	w.open += n
-	w.send(body, made)
-}
-
-// send submits a body until it is acknowledged or refused.
-func (w *World) send(body *engine.Submit, made []*job) {
-	w.ask(&engine.Command{Tenant: made[0].tenant.number, Submit: body}, func(a *engine.Answer, err error) {
-		if err != nil {
-			w.result.Counters["refused"] += int64(len(made))
-			w.open -= len(made)
-			w.note("refused %d tasks: %s", len(made), models.CodeOf(err))
-			return
-		}
-		for _, j := range made {
-			j.acked = true
-		}
-	})
-}
-
-func (w *World) job(t *tenant, a *Arrival) *job {
-	j := &job{n: len(w.all), tenant: t, arrival: a, run: a.Run, arrived: w.now}
-	if a.Spread > 0 {
-		j.run = time.Duration(float64(a.Run) * (1 + a.Spread*(2*w.rng.Float64()-1)))
-	}
-	w.all = append(w.all, j)
-	return j
-}
-
-func (w *World) task(a *Arrival, j *job, i int, before []engine.NewTask) engine.NewTask {
-	t := engine.NewTask{
-		ID: w.id(), Class: a.Class, Lane: a.Lane, Priority: a.Priority, MaxAttempts: a.MaxAttempts, LimitKey: a.LimitKey, KeyLimit: a.KeyLimit,
-		Input: json.RawMessage(`{}`),
-	}
-	if t.MaxAttempts == 0 {
-		t.MaxAttempts = 3
-	}
-	if a.LimitKey != "" {
-		t.KeyLimit = max(1, a.KeyLimit)
-	}
-	if a.Estimated {
-		t.EstimateMS = a.Run.Milliseconds()
-	}
-	if a.Chain {
-		t.Key = fmt.Sprintf("step-%d", i)
-		if i > 0 {
-			t.DependsOn = []engine.Dependency{{Task: before[i-1].ID, On: models.OnSucceeded}}
-		}
-	}
-	w.jobs[t.ID] = j
-	return t
 }

@@ -20,6 +20,11 @@ type Scenario struct {
 	Drains     bool // everything acknowledged must have ended when the world does
 	Conserving bool // any worker can do any task: none may wait while one is ready
 	Keep       bool // the trace is kept as text, not only its hash
+	Lag        bool // the service of each two tenants is compared at each moment
+	Points     int  // of the timeline; 0: none is kept
+	// Pace is how often the brain looks what time alone has changed; 0: as soon as it wants to. A world of months
+	// looks once a minute and its workers' leases are longer.
+	Pace time.Duration
 }
 
 // Tenant is a customer with one production environment.
@@ -42,28 +47,63 @@ type Worker struct {
 	Name          string
 	Count         int           // 0: one
 	From          time.Duration // when it comes
+	To            time.Duration // when it drains and goes; 0: it stays
 	models.Worker               // what it advertises; ids, session and instance are given by the world
 }
 
 // Arrival is work that comes: Count times, Every so often, Batch tasks at a time.
 type Arrival struct {
+	Name        string // of its own line in the result; empty: its tenant's
 	Tenant      string
 	Class       models.Class
 	Lane        string // empty: routed by type
 	At          time.Duration
 	Every       time.Duration
-	Count       int // 0: once
-	Batch       int // 0: one task
+	Poisson     bool // the gaps are exponential, Every is their mean
+	Closed      int  // this many clients: each sends its next batch Every after the last one ended
+	Count       int  // 0: once
+	Batch       int  // 0: one task
 	Run         time.Duration
-	Spread      float64 // run times are even in Run × (1 ± Spread)
-	Estimated   bool    // the caller tells the run time it expects
+	Shape       Shape
+	Spread      float64 // even: run times are in Run × (1 ± Spread); lognormal: sigma
+	Estimated   bool    // the caller tells the run time it expects of such a task
+	Exact       bool    // it knows the run time of this very task
+	Wrong       float64 // sigma of the lognormal factor by which what it tells is wrong
+	Deadline    time.Duration
+	Slack       float64 // × the task's own run time, added to Deadline; with either a task has a deadline
 	Priority    int16
+	PriorityTo  int16 // above Priority: priorities are even between the two
 	LimitKey    string
 	KeyLimit    int32
-	MaxAttempts int32 // 0: three
-	FailPercent int   // of attempts
-	Chain       bool  // the tasks of a batch are a workflow, one after the other
+	Keys        int // that many keys in turn, named LimitKey-0 and so on
+	MaxAttempts int32
+	FailPercent int           // of attempts
+	Hard        time.Duration // hard timeout; 0: the kind's
+	Chain       bool          // the tasks of a batch are a workflow, one after the other
+	Items       []Item        // instead of Every, Count, Batch, Run: these very tasks
 }
+
+// Item is one task that was seen or made elsewhere.
+type Item struct {
+	At       time.Duration
+	Run      time.Duration
+	Estimate time.Duration // 0: none is told
+	Deadline time.Duration // after its arrival; 0: none
+	Priority int16
+	Class    models.Class // its type empty: the arrival's
+	Group    int          // tasks of one workflow, one after the other in Items, share a number; 0: none
+	After    []int        // items of its group it waits for
+}
+
+// Shape is how run times are spread.
+type Shape string
+
+// The shapes.
+const (
+	Even        Shape = "even"
+	Exponential Shape = "exponential"
+	Lognormal   Shape = "lognormal"
+)
 
 // Faults are what goes wrong, all of it drawn from the seed.
 type Faults struct {
@@ -77,19 +117,3 @@ type Faults struct {
 
 // Board bounds the engine's board; zero fields take the engine's defaults.
 type Board struct{ Heads, MostEntries, Slice int }
-
-// Result is what came of it.
-type Result struct {
-	Hash       string // of the trace
-	Trace      []string
-	Shares     map[string]float64 // of the slot seconds given while every tenant had ready work
-	Contended  time.Duration      // how long that was
-	Waits      map[string]Wait
-	Makespan   time.Duration // from the first arrival to the last end
-	Lived      time.Duration
-	Counters   map[string]int64
-	Violations []string
-}
-
-// Wait is how long a tenant's tasks waited from their arrival to their first start.
-type Wait struct{ P50, P99, Most time.Duration }

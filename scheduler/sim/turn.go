@@ -18,6 +18,7 @@ func (w *World) decide() {
 		w.inbox = w.inbox[n:]
 		if w.due() || w.engine.Busy() {
 			batch = append(batch, &engine.Command{ID: w.id(), Tick: &engine.Tick{}})
+			w.ticked = w.now
 		}
 		w.turn(batch)
 	}
@@ -29,7 +30,7 @@ func (w *World) decide() {
 
 func (w *World) due() bool {
 	next := w.engine.NextWake()
-	return next != 0 && next <= w.now
+	return next != 0 && next <= w.now && w.now >= w.ticked.Add(w.scenario.Pace)
 }
 
 // wake puts the engine's next moment on the agenda.
@@ -39,6 +40,7 @@ func (w *World) wake() {
 		return
 	}
 	w.watch.wakes = next
+	next = max(next, w.ticked.Add(w.scenario.Pace))
 	w.after(max(next.Sub(w.now), latency), func() {})
 }
 

@@ -20,6 +20,8 @@ type watch struct {
 	inLane  map[int32]int32  // live tasks
 	holding map[holder]int32 // live tasks by concurrency key
 	ready   int64            // tasks in lines
+	parked  int64            // tasks behind gates
+	known   map[models.ID]*models.Worker
 	first   models.Instant
 	last    models.Instant
 }
@@ -39,7 +41,7 @@ type holder struct {
 func newWatch() watch {
 	return watch{
 		classes: map[int32]models.Class{}, workers: map[models.ID]models.Worker{}, use: map[models.ID]*use{},
-		lanes: map[int32]models.Lane{}, inLane: map[int32]int32{}, holding: map[holder]int32{},
+		lanes: map[int32]models.Lane{}, inLane: map[int32]int32{}, holding: map[holder]int32{}, known: map[models.ID]*models.Worker{},
 	}
 }
 
@@ -57,6 +59,7 @@ func (w *World) watched(p *models.Plan) {
 	}
 	for _, row := range p.Workers {
 		w.watch.workers[row.ID] = row
+		w.joined(row)
 	}
 	for _, l := range p.Lanes {
 		w.watch.lanes[l.Number] = l
@@ -94,6 +97,7 @@ func (w *World) watched(p *models.Plan) {
 	for i := range p.Tasks {
 		w.enter(&p.Tasks[i])
 	}
+	w.ranks.judge(w.batch)
 	w.result.Counters["batches"]++
 }
 
@@ -107,6 +111,11 @@ func (w *World) leave(row *models.Task) {
 		j.lines = false
 		j.tenant.ready--
 		w.watch.ready--
+		j.stand.gone = true
+	}
+	if j.parked {
+		j.parked = false
+		w.watch.parked--
 	}
 	if j.state.Live() {
 		j.tenant.running--
@@ -126,19 +135,28 @@ func (w *World) enter(row *models.Task) {
 		j.lines = true
 		j.tenant.ready++
 		w.watch.ready++
+		j.stand = w.ranks.enter(row, w.batch)
+	}
+	if j.parked = row.State == models.Ready && row.Gate != ""; j.parked {
+		w.watch.parked++
+	}
+	if row.ReadyAt != 0 && j.freed == 0 {
+		j.freed = row.ReadyAt
 	}
 	if row.State.Live() {
 		j.tenant.running++
 		w.take(row, 1)
 	}
 	if row.State.Live() && !j.started {
-		j.started = true
-		j.tenant.waits = append(j.tenant.waits, w.now.Sub(j.arrived))
+		w.started(j)
 	}
 	if ended := row.State.Final() || row.State == models.DeadLetter; ended && !j.ended {
-		j.ended = true
+		j.ended, j.done = true, w.now
 		w.open--
 		w.watch.last = w.now
+		if j.then != nil {
+			w.after(0, j.then)
+		}
 		w.result.Counters[row.State.String()]++
 		if row.State == models.DeadLetter {
 			w.strand(j.next)
@@ -149,13 +167,35 @@ func (w *World) enter(row *models.Task) {
 	}
 }
 
+// started notes the first start of a task.
+func (w *World) started(j *job) {
+	j.started = true
+	waited := w.now.Sub(j.freed)
+	j.tenant.waits = append(j.tenant.waits, waited)
+	j.flow.waits = append(j.flow.waits, waited)
+	w.ranks.start(&j.row)
+}
+
+// joined counts what a worker brings to its pool, or has changed, or takes away.
+func (w *World) joined(row models.Worker) {
+	if old := w.watch.known[row.ID]; old != nil {
+		w.gauge.level(old.Pool).join(old, -1)
+		delete(w.watch.known, row.ID)
+	}
+	if row.State != models.WorkerGone {
+		w.watch.known[row.ID] = &row
+		w.gauge.level(row.Pool).join(&row, 1)
+	}
+}
+
 // strand lets go of what waits for a dead letter: only a person moves it on.
-func (w *World) strand(j *job) {
-	for ; j != nil; j = j.next {
+func (w *World) strand(waiting []*job) {
+	for _, j := range waiting {
 		if !j.ended {
 			j.ended = true
 			w.open--
 			w.result.Counters["stranded"]++
+			w.strand(j.next)
 		}
 	}
 }
@@ -175,6 +215,7 @@ func (w *World) take(row *models.Task, n int64) {
 		u = &use{cards: map[int]int64{}}
 		w.watch.use[row.Worker] = u
 	}
+	w.weigh(w.jobs[row.ID], worker.Pool, &class, n)
 	u.tasks += n
 	u.cpu += n * class.CPUMilli
 	u.memory += n * class.MemoryMB
@@ -201,6 +242,19 @@ func (w *World) take(row *models.Task, n int64) {
 	}
 	if u.tasks > slots || u.cpu > worker.CPUMilli && class.CPUMilli > 0 || u.memory > worker.MemoryMB && class.MemoryMB > 0 || cards < class.GPU {
 		w.violate("%s was given more than it has: %d tasks, %d milli CPU, %d MB, %d cards", worker.Name, u.tasks, u.cpu, u.memory, cards)
+	}
+}
+
+// weigh adds what a task takes of its pool to its tenant's, or takes it off.
+func (w *World) weigh(j *job, pool string, class *models.Class, n int64) {
+	level := w.gauge.level(pool)
+	level.take(class, float64(n))
+	if n > 0 {
+		j.share = level.share(class)
+		j.tenant.largest = max(j.tenant.largest, j.share*j.run.Seconds())
+	}
+	if j.tenant.rate += float64(n) * j.share; j.tenant.running == 0 {
+		j.tenant.rate = 0 // rounding does not add up
 	}
 }
 

@@ -44,7 +44,12 @@ type World struct {
 	open    int    // jobs acknowledged and not ended
 	coming  int    // arrivals still to come
 
+	flows  []*flow
 	watch  watch
+	gauge  gauge
+	lag    lags
+	ranks  ranks
+	ticked models.Instant
 	hash   hash.Hash
 	trace  []string
 	result Result
@@ -54,9 +59,13 @@ type World struct {
 type tenant struct {
 	Tenant
 	number, env int32
+	index       int
 	ready       int64 // in lines
 	running     int64
 	served      float64 // slot seconds while everybody had work
+	rate        float64 // dominant parts of pools that its running tasks take
+	work        float64 // dominant seconds so far
+	largest     float64 // of a task
 	waits       []time.Duration
 	arrives     bool
 }
@@ -66,6 +75,7 @@ func New(s Scenario) *World {
 	w := &World{
 		scenario: s, rng: rand.New(rand.NewPCG(s.Seed, 0x776f726c64)), now: dawn, waits: map[models.ID]func(*engine.Answer, error){},
 		tenants: map[string]*tenant{}, jobs: map[models.ID]*job{}, hash: sha256.New(), watch: newWatch(),
+		gauge: newGauge(&s), lag: lags{pairs: map[[2]int]*pair{}, most: map[[2]int]float64{}}, ranks: newRanks(),
 		config: engine.Config{Heads: s.Board.Heads, MostEntries: s.Board.MostEntries, Slice: s.Board.Slice, Address: "here"},
 	}
 	for i := range 8 {
@@ -104,12 +114,22 @@ func (w *World) over() bool { return w.coming == 0 && w.open == 0 && len(w.inbox
 
 // pass lets time go on. While every tenant has ready work, what runs counts for the shares.
 func (w *World) pass(to models.Instant) {
+	if to == w.now {
+		return
+	}
 	seconds := to.Sub(w.now).Seconds()
+	w.passGauge(to)
+	for _, t := range w.order {
+		t.work += t.rate * seconds
+	}
+	if w.scenario.Lag {
+		w.lag.look(w.order)
+	}
 	contended := len(w.order) > 1
 	for _, t := range w.order {
 		contended = contended && (t.ready > 0 || !t.arrives)
 	}
-	if contended && seconds > 0 {
+	if contended {
 		w.result.Contended += to.Sub(w.now)
 		for _, t := range w.order {
 			t.served += float64(t.running) * seconds
