@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -28,6 +29,10 @@ import (
 // drainFor is how long a stopping replica may take for the answers under way and, after them, for the hand-over.
 const drainFor = 4 * time.Second
 
+// gcPercent lets the heap grow to four times what lives before it is collected: a batch leaves much short-lived garbage
+// behind, and the board is bounded.
+const gcPercent = 300
+
 // replica is one server, wired but not yet running.
 type replica struct {
 	ground   *ground
@@ -35,6 +40,7 @@ type replica struct {
 	loop     *loop.Loop
 	door     *forward.Door
 	relay    *relay.Relay
+	deps     *handlers.Deps
 	hub      *ui.Hub
 	front    *web.Server
 	listener net.Listener
@@ -46,6 +52,7 @@ type replica struct {
 
 // serve runs a replica until the context ends.
 func serve(ctx context.Context, g *ground) error {
+	debug.SetGCPercent(gcPercent)
 	r, err := newReplica(ctx, g)
 	if err != nil {
 		return err
@@ -138,6 +145,7 @@ func (r *replica) wire(ctx context.Context) error {
 		return err
 	}
 	*deps = *opened
+	r.deps = deps
 	r.relay = r.newRelay(deps)
 	work := api.NewWork(r.db)
 	work.Follow = r.followTask
@@ -185,21 +193,65 @@ func (r *replica) followTask(ctx context.Context, env int32, task models.ID) <-c
 	return out
 }
 
-// followPages tells the browsers' streams what happens. A subscription that was cut is taken up again.
+const (
+	pagesLinger = time.Minute // how long the events are still followed after the last browser has left
+	pagesRecent = 100         // batches before now whose events a page shows at once
+)
+
+// followPages tells the browsers' streams what happens, while any browser looks.
 func (r *replica) followPages(ctx context.Context) {
 	for ctx.Err() == nil {
+		if !r.hub.Watched() {
+			select {
+			case <-ctx.Done():
+				return
+			case <-r.hub.Joined():
+			}
+		}
+		watching, stop := context.WithCancel(ctx)
+		go r.stopWhenUnwatched(watching, stop)
 		events := make(chan models.Event)
 		go func() {
 			defer close(events)
-			for e := range r.relay.Subscribe(ctx, relay.Filter{}, relay.Live) {
+			from := relay.Position{Batch: max(0, r.loop.Role().Batch-pagesRecent)}
+			for e := range r.relay.Subscribe(watching, relay.Filter{}, from) {
 				select {
 				case events <- e.Event:
-				case <-ctx.Done():
+				case <-watching.Done():
 					return
 				}
 			}
 		}()
-		r.hub.Follow(ctx, events)
+		r.hub.Follow(watching, events)
+		stop()
+	}
+}
+
+func (r *replica) stopWhenUnwatched(ctx context.Context, stop func()) {
+	for last := time.Now(); ctx.Err() == nil; {
+		select {
+		case <-ctx.Done():
+		case <-time.After(pagesLinger / 6):
+		}
+		if r.hub.Watched() {
+			last = time.Now()
+		} else if time.Since(last) > pagesLinger {
+			stop()
+		}
+	}
+}
+
+// retain deletes what is past its time, a bounded number of rows a minute.
+func (r *replica) retain(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(time.Minute):
+		}
+		if _, err := r.db.Retain(ctx, r.deps.Now()); err != nil && ctx.Err() == nil {
+			r.ground.log.Warn("old rows could not be deleted", "error", err)
+		}
 	}
 }
 
@@ -232,6 +284,7 @@ func (r *replica) run(ctx context.Context) error {
 	go func() { ended <- r.loop.Run(r.life) }()
 	go func() { ended <- r.relay.Run(r.life) }()
 	go r.followPages(r.life)
+	go r.retain(r.life)
 	served := make(chan error, 1)
 	go func() { served <- r.front.Serve(r.listener) }()
 	var err error

@@ -23,6 +23,7 @@ type Hub struct {
 	mu        sync.Mutex
 	listeners map[*listener]struct{}
 	recent    map[int32][]models.Event
+	joined    chan struct{} // told when a browser's stream begins
 }
 
 // Hint says what moved in one environment, so that pages draw the regions that show it again.
@@ -43,12 +44,13 @@ type listener struct {
 
 // NewHub makes a hub; whoever follows the events hands them to Take.
 func NewHub() *Hub {
-	return &Hub{listeners: map[*listener]struct{}{}, recent: map[int32][]models.Event{}}
+	return &Hub{listeners: map[*listener]struct{}{}, recent: map[int32][]models.Event{}, joined: make(chan struct{}, 1)}
 }
 
 // Follow takes every event of a channel until it closes or ctx ends, then has all browsers draw everything again: the
 // events between this channel and the next are not known.
 func (h *Hub) Follow(ctx context.Context, events <-chan models.Event) {
+	h.forget()
 	defer h.Reset()
 	for {
 		select {
@@ -111,7 +113,28 @@ func (h *Hub) join(envs []int32) *listener {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.listeners[l] = struct{}{}
+	select {
+	case h.joined <- struct{}{}:
+	default:
+	}
 	return l
+}
+
+// Joined tells that a browser looks. While none does, nobody need follow the events.
+func (h *Hub) Joined() <-chan struct{} { return h.joined }
+
+// Watched says whether any browser looks now.
+func (h *Hub) Watched() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.listeners) > 0
+}
+
+// forget drops the events noted, before a follower begins with some of them again.
+func (h *Hub) forget() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	clear(h.recent)
 }
 
 func (h *Hub) leave(l *listener) {
