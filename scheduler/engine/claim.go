@@ -138,7 +138,7 @@ func (e *Engine) start(entry *board.Entry, w *board.Worker, cards []int, r *rati
 	lease := e.board.Grant(&c.row, cards, e.now)
 	seconds := float64(c.row.EstimateMS) / 1000
 	if seconds == 0 {
-		seconds = e.means.Seconds(lease.Tenant, c.row.Class)
+		seconds = e.book.Mean(lease.Tenant, c.row.Class)
 	}
 	e.board.Charge(lease, seconds*lease.Rate)
 	e.noteStart(w.Pool, lane.Kind)

@@ -25,7 +25,7 @@ type Engine struct {
 	cfg   Config
 	board *board.Board
 	rng   *rand.Rand
-	means *estimate.Means
+	book  *estimate.Book
 	now   models.Instant
 
 	freed    freed         // pending with nothing left to wait for, decided by the next batch
@@ -74,7 +74,7 @@ func New(cfg Config) *Engine {
 		cfg.Slice = 1000
 	}
 	return &Engine{
-		cfg: cfg, board: board.New(limits), rng: rand.New(rand.NewChaCha8(cfg.Seed)), means: estimate.NewMeans(),
+		cfg: cfg, board: board.New(limits), rng: rand.New(rand.NewChaCha8(cfg.Seed)), book: estimate.NewBook(),
 		flows: map[models.ID]*flow{}, want: map[models.TaskRef]bool{}, starts: map[string]*starts{}, counters: map[string]int64{},
 	}
 }

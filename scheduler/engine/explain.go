@@ -126,6 +126,6 @@ func (e *Engine) estimateStart(row *models.Task) models.Instant {
 	if slots == 0 {
 		return 0
 	}
-	seconds := e.means.Seconds(e.board.TenantOf(row.Env), row.Class)
+	seconds := e.book.Mean(e.board.TenantOf(row.Env), row.Class)
 	return e.now + models.Instant(float64((ahead+slots-1)/slots)*seconds*1e6)
 }

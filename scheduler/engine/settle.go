@@ -195,7 +195,7 @@ func (e *Engine) endAttempt(lease *board.Lease, outcome models.Outcome, failure 
 		attempt.Usage, attempt.Result = r.Usage, resultOf(r)
 	}
 	if outcome == models.AttemptSucceeded {
-		e.means.Saw(lease.Tenant, row.Class, ran)
+		e.book.Saw(lease.Tenant, row.Class, ran)
 	}
 	e.b.plan.Attempts = append(e.b.plan.Attempts, attempt)
 	e.board.End(lease)

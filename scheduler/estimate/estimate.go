@@ -1,31 +1,96 @@
 package estimate
 
-// Prior is what is expected of a task nobody has seen run, in seconds.
+import (
+	"math"
+)
+
+// Prior is the run time expected of a task nobody has seen run, in seconds, whatever the quantile.
 const Prior = 1.0
 
-const weight = 0.2
+const (
+	buckets  = 128
+	perOctav = 4      // buckets a doubling
+	least    = 0.0005 // seconds; the first bucket ends at least × 2^(1/4)
+	fadeAt   = 1024   // observations after which all count half
+)
+
+// Histogram is what was seen of one kind of task.
+type Histogram struct {
+	counts [buckets]uint16
+	total  int
+}
+
+func bucket(seconds float64) int {
+	if seconds <= least {
+		return 0
+	}
+	return min(buckets-1, int(math.Log2(seconds/least)*perOctav))
+}
+
+// Saw adds one run time in seconds.
+func (h *Histogram) Saw(seconds float64) {
+	h.counts[bucket(seconds)]++
+	if h.total++; h.total < fadeAt {
+		return
+	}
+	h.total = 0
+	for i := range h.counts {
+		h.counts[i] /= 2
+		h.total += int(h.counts[i])
+	}
+}
+
+// Quantile is the run time that a share q of the tasks stayed within, to the upper edge of its bucket; Prior before
+// anything was seen.
+func (h *Histogram) Quantile(q float64) float64 {
+	if h == nil || h.total == 0 {
+		return Prior
+	}
+	need, sum := int(math.Ceil(q*float64(h.total))), 0
+	for i, n := range h.counts {
+		if sum += int(n); sum >= need && n > 0 {
+			return least * math.Exp2((float64(i)+1)/perOctav)
+		}
+	}
+	return Prior
+}
 
 type key struct{ tenant, class int32 }
 
-// Means holds the moving means.
-type Means struct{ seen map[key]float64 }
+// Book holds the histograms of all tenants, with a mean beside each for what is charged at a claim.
+type Book struct {
+	histograms map[key]*Histogram
+	means      map[key]float64
+}
 
-// NewMeans knows nothing yet.
-func NewMeans() *Means { return &Means{seen: map[key]float64{}} }
+// NewBook knows nothing yet.
+func NewBook() *Book { return &Book{histograms: map[key]*Histogram{}, means: map[key]float64{}} }
 
-// Seconds is the expected run time.
-func (m *Means) Seconds(tenant, class int32) float64 {
-	if s, ok := m.seen[key{tenant, class}]; ok {
+// meanWeight is how much the newest observation counts in the moving mean.
+const meanWeight = 0.2
+
+// Saw adds one run time.
+func (b *Book) Saw(tenant, class int32, seconds float64) {
+	k := key{tenant, class}
+	h := b.histograms[k]
+	if h == nil {
+		h = &Histogram{}
+		b.histograms[k] = h
+		b.means[k] = seconds
+	}
+	h.Saw(seconds)
+	b.means[k] += meanWeight * (seconds - b.means[k])
+}
+
+// Mean is the moving mean of the run time in seconds.
+func (b *Book) Mean(tenant, class int32) float64 {
+	if s, ok := b.means[key{tenant, class}]; ok {
 		return s
 	}
 	return Prior
 }
 
-// Saw adds one run time.
-func (m *Means) Saw(tenant, class int32, seconds float64) {
-	k := key{tenant, class}
-	if s, ok := m.seen[k]; ok {
-		seconds = s + weight*(seconds-s)
-	}
-	m.seen[k] = seconds
+// Quantile is the run time in seconds that a share q of the tasks stayed within.
+func (b *Book) Quantile(tenant, class int32, q float64) float64 {
+	return b.histograms[key{tenant, class}].Quantile(q)
 }

@@ -2,18 +2,67 @@ package estimate
 
 import (
 	"math"
+	"math/rand/v2"
+	"slices"
 	"testing"
+
+	"pgregory.net/rapid"
 )
 
-func TestMeansFollowWhatWasSeen(t *testing.T) {
-	m := NewMeans()
-	if m.Seconds(1, 1) != Prior {
+func TestNothingSeenGivesThePrior(t *testing.T) {
+	b := NewBook()
+	if b.Mean(1, 1) != Prior || b.Quantile(1, 1, 0.95) != Prior {
 		t.Fatal("an unseen class has the prior")
 	}
-	for range 50 {
-		m.Saw(1, 1, 4)
+	b.Saw(1, 1, 4)
+	if b.Mean(2, 1) != Prior || b.Mean(1, 2) != Prior {
+		t.Fatal("one tenant's class says nothing of another's")
 	}
-	if math.Abs(m.Seconds(1, 1)-4) > 0.01 || m.Seconds(2, 1) != Prior {
-		t.Fatalf("%f after seeing 4, another tenant %f", m.Seconds(1, 1), m.Seconds(2, 1))
+}
+
+func TestQuantilesAreWithinABucketOfTheTruth(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	h, all := &Histogram{}, []float64{}
+	for range 1000 {
+		s := math.Exp(rng.NormFloat64() + 3)
+		h.Saw(s)
+		all = append(all, s)
 	}
+	slices.Sort(all)
+	for _, q := range []float64{0.5, 0.7, 0.95, 0.99} {
+		truth, got := all[int(math.Ceil(q*1000))-1], h.Quantile(q)
+		if got < truth*0.999 || got > truth*math.Exp2(1.0/perOctav)*1.001 {
+			t.Errorf("q%.0f is %.2f, the truth is %.2f", q*100, got, truth)
+		}
+	}
+}
+
+func TestOldObservationsFade(t *testing.T) {
+	h := &Histogram{}
+	for range 5000 {
+		h.Saw(1)
+	}
+	for range 5000 {
+		h.Saw(100)
+	}
+	if got := h.Quantile(0.5); got < 99 {
+		t.Errorf("the median still is %.1f after 5,000 runs of 100 s", got)
+	}
+}
+
+func TestQuantilesGrowWithTheirShare(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		h := &Histogram{}
+		for range rapid.IntRange(1, 200).Draw(t, "n") {
+			h.Saw(rapid.Float64Range(0, 1e7).Draw(t, "seconds"))
+		}
+		last := 0.0
+		for q := 0.05; q <= 1; q += 0.05 {
+			if got := h.Quantile(q); got < last {
+				t.Fatalf("q%.2f is %f, below %f", q, got, last)
+			} else {
+				last = got
+			}
+		}
+	})
 }
