@@ -17,6 +17,7 @@ type Plan struct {
 	Workers      []Worker // whole rows: insert, or replace by ID
 	Seen         []Seen   // saved last_seen of workers
 	Virtual      []Virtual
+	Estimates    []Estimate
 
 	Workflows       []Workflow // new ones
 	WorkflowChanges []Workflow // state, counts, times replaced by ID
@@ -40,7 +41,7 @@ type Plan struct {
 // Empty says that there is nothing to commit.
 func (p *Plan) Empty() bool {
 	return len(p.Tenants)+len(p.Environments)+len(p.Kinds)+len(p.Lanes)+len(p.LanesGone)+len(p.Classes)+len(p.Workers)+
-		len(p.Seen)+len(p.Virtual)+len(p.Workflows)+len(p.WorkflowChanges)+len(p.Tasks)+len(p.Changes)+len(p.Attempts)+
+		len(p.Seen)+len(p.Virtual)+len(p.Estimates)+len(p.Workflows)+len(p.WorkflowChanges)+len(p.Tasks)+len(p.Changes)+len(p.Attempts)+
 		len(p.Ends)+len(p.Progress)+len(p.Flips)+len(p.Cursors)+len(p.Done)+len(p.Once)+len(p.Late)+len(p.Events)+len(p.Audit) == 0
 }
 
@@ -81,6 +82,13 @@ type Virtual struct {
 	Kind   KindName
 	Tenant int32
 	Time   float64
+}
+
+// Estimate is a saved histogram of run times, for a tenant and class.
+type Estimate struct {
+	Tenant int32
+	Class  int32
+	Counts []byte // scheduler/estimate's own form
 }
 
 // CursorKind says what a cursor does to the rows it passes.
@@ -218,10 +226,11 @@ func (m Mark) Less(o Mark) bool {
 
 // LineAsk asks for the next rows of a line above a mark, in order of rank. With Gate it asks for parked rows.
 type LineAsk struct {
-	Line  LineID
-	Gate  string
-	After Mark // zero: from the head
-	Limit int
+	Line    LineID
+	Gate    string
+	ByStart bool // of those with a deadline, in order of (LatestStart, id); After then is such a mark
+	After   Mark // zero: from the head
+	Limit   int
 }
 
 // TimerAsk asks for rows whose WakeAt or ExpiresAt (of tasks not live and not final) is above After and at most Until,
@@ -246,9 +255,11 @@ type Refill struct {
 
 // LineCount is how many ready, ungated tasks a line holds.
 type LineCount struct {
-	Line  LineID
-	Ready int64
-	Heads []Task // the first rows, in order of rank
+	Line   LineID
+	Ready  int64
+	Heads  []Task // the first rows, in order of rank
+	Timed  int64  // of the ready ones, how many have a deadline (LatestStart > 0)
+	Starts []Task // the first of those, in order of (LatestStart, id), as many as Heads at most
 }
 
 // ParkedCount is how many tasks of a line are parked behind a gate.
@@ -279,6 +290,7 @@ type Snapshot struct {
 	Classes      []Class
 	Workers      []Worker // not gone
 	Virtual      []Virtual
+	Estimates    []Estimate
 	Running      []Task // live ones
 	Lines        []LineCount
 	Parked       []ParkedCount

@@ -18,11 +18,13 @@ type Task struct {
 	WakeAt   Instant // when time alone changes the row (run_at, retry); 0: never
 	// ExpiresAt is when it must have started; 0: no such moment.
 	// In a staged row, whose clock has not begun, it is the span in µs.
-	ExpiresAt  Instant
-	CreatedAt  Instant
-	UpdatedAt  Instant
-	StartedAt  Instant // of the running attempt, else of the last one
-	FinishedAt Instant
+	ExpiresAt   Instant
+	Deadline    Instant // it should have ended by then: it orders, it never ends anything; 0: none
+	LatestStart Instant // when it must start to make its deadline, fixed when it becomes ready; 0: no deadline
+	CreatedAt   Instant
+	UpdatedAt   Instant
+	StartedAt   Instant // of the running attempt, else of the last one
+	FinishedAt  Instant
 
 	Attempt      int32 // starts so far
 	AttemptsUsed int32 // what max_attempts limits
