@@ -15,7 +15,6 @@ const patience = 20 * time.Second
 // beat is how often a process says that it lives: three times in a lease.
 func (p *process) beat() time.Duration { return time.Duration(p.row.LeaseSeconds) * time.Second / 3 }
 
-
 // process is a worker of the world.
 type process struct {
 	n        int
