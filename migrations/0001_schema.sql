@@ -142,6 +142,15 @@ CREATE TABLE virtual_times (
     PRIMARY KEY (pool, kind, tenant)
 ) WITH (fillfactor = 50);
 
+-- Histograms of run times, so that a new brain need not learn them again.
+CREATE TABLE estimates (
+    tenant int    NOT NULL,
+    class  int    NOT NULL,
+    at     bigint NOT NULL,
+    counts bytea  NOT NULL,
+    PRIMARY KEY (tenant, class)
+) WITH (fillfactor = 50);
+
 -- Tasks. The columns stand in the order that wastes least on alignment.
 
 CREATE TABLE tasks (
@@ -165,6 +174,8 @@ CREATE TABLE tasks (
     ready_at      bigint,
     wake_at       bigint,
     expires_at    bigint,
+    deadline      bigint,
+    latest_start  bigint, -- rank in the second order of its line
     started_at    bigint,
     finished_at   bigint,
     lease_until   bigint,
@@ -195,6 +206,8 @@ CREATE TABLE tasks (
     autovacuum_analyze_scale_factor = 0.05);
 
 CREATE INDEX tasks_line ON tasks (lane, env, class, age_key, id) WHERE state = 3 AND gate IS NULL;
+CREATE INDEX tasks_line_start ON tasks (lane, env, class, latest_start, id)
+    WHERE state = 3 AND gate IS NULL AND latest_start IS NOT NULL;
 CREATE INDEX tasks_line_key ON tasks (lane, env, class, limit_key) INCLUDE (key_limit)
     WHERE state = 3 AND gate IS NULL AND limit_key IS NOT NULL;
 CREATE INDEX tasks_parked ON tasks (env, gate, lane, class, age_key, id) INCLUDE (key_limit)
@@ -443,8 +456,8 @@ CREATE TYPE task_wire AS (
     env int, lane int, class int, state smallint, priority smallint, flags smallint,
     attempt int, attempts_used int, max_attempts int, remaining int, killed int, hard_seconds int,
     age_key bigint, created_at bigint, updated_at bigint, id uuid,
-    ready_at bigint, wake_at bigint, expires_at bigint, started_at bigint, finished_at bigint, lease_until bigint,
-    cards bigint, cancel_at bigint, estimate_ms bigint, leases_lost int, key_limit int, soft_seconds int, delay_seconds int,
+    ready_at bigint, wake_at bigint, expires_at bigint, deadline bigint, latest_start bigint, started_at bigint,
+    finished_at bigint, lease_until bigint, cards bigint, cancel_at bigint, estimate_ms bigint, leases_lost int, key_limit int, soft_seconds int, delay_seconds int,
     workflow uuid, parent uuid, worker uuid, attempt_id uuid, token uuid, fingerprint uuid,
     gate text, key text, idem_key text, limit_key text, error_class text,
     ref uuid, was smallint -- a change: the token and state it was decided on; a staged row: its staging
@@ -508,7 +521,7 @@ DECLARE
 BEGIN
     EXECUTE format('GRANT USAGE ON SCHEMA public TO %s, %s', app, engine);
     FOREACH t IN ARRAY ARRAY['brain', 'batches', 'tenants', 'environments', 'kinds', 'lanes', 'highest', 'classes', 'workers',
-        'virtual_times', 'tasks', 'specs', 'labels', 'edges', 'attempts', 'progress', 'workflows', 'stagings', 'cursors',
+        'virtual_times', 'estimates', 'tasks', 'specs', 'labels', 'edges', 'attempts', 'progress', 'workflows', 'stagings', 'cursors',
         'done', 'once', 'events', 'audit', 'users', 'memberships', 'sessions', 'api_keys', 'signing_keys', 'replicas', 'vault']
     LOOP
         EXECUTE format('ALTER TABLE %I ENABLE ROW LEVEL SECURITY', t);
@@ -545,7 +558,7 @@ END $$;
 
 -- +goose Down
 DROP TABLE vault, replicas, signing_keys, api_keys, sessions, memberships, users, audit, events, once, done, cursors,
-    stagings, workflows, progress, attempts, edges, labels, specs, tasks, virtual_times, workers, classes, highest, lanes, kinds,
-    environments, tenants, batches, brain;
+    stagings, workflows, progress, attempts, edges, labels, specs, tasks, estimates, virtual_times, workers, classes, highest, lanes,
+    kinds, environments, tenants, batches, brain;
 DROP FUNCTION expect_rows, expect_brain;
 DROP TYPE task_wire, spec_wire, label_wire, edge_wire, attempt_wire, end_wire, event_wire, line_wire;

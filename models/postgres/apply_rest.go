@@ -41,6 +41,14 @@ func configure(pipe *pipeline, p *models.Plan) error {
 			float8Array(p.Virtual, func(v models.Virtual) float64 { return v.Time }),
 		}})
 	}
+	if len(p.Estimates) > 0 {
+		pipe.send(call{name: "save_estimates", params: [][]byte{
+			int4Array(p.Estimates, func(e models.Estimate) int32 { return e.Tenant }),
+			int4Array(p.Estimates, func(e models.Estimate) int32 { return e.Class }),
+			bytesArray(p.Estimates, func(e models.Estimate) []byte { return e.Counts }),
+			int8Param(int64(p.At)),
+		}})
+	}
 	return failed
 }
 

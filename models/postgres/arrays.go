@@ -57,6 +57,10 @@ func textArray[T any](of []T, value func(T) string) []byte {
 	return array(pgtype.TextOID, 16, of, func(b []byte, v T) []byte { return append(b, value(v)...) })
 }
 
+func bytesArray[T any](of []T, value func(T) []byte) []byte {
+	return array(pgtype.ByteaOID, 512, of, func(b []byte, v T) []byte { return append(b, value(v)...) })
+}
+
 // jsonArray is an array of opaque texts in which nil is NULL.
 func jsonArray[T any](of []T, value func(T) []byte) []byte {
 	b := textArray(of[:0], func(T) string { return "" })

@@ -43,33 +43,60 @@ func (w *Writer) load(ctx context.Context, l *link, heads, most int) (*models.Sn
 		return nil, models.Errorf(models.BadData, "a stored value can't be read: %w", bad)
 	}
 	out.Now = w.clock(out.Now)
-	if len(out.Lines) == 0 {
-		return out, nil
+	return out, w.loadHeads(ctx, l, out.Lines, min(heads, max(1, most/max(1, len(out.Lines)))))
+}
+
+// loadHeads reads the first rows of each line, in both orders.
+func (w *Writer) loadHeads(ctx context.Context, l *link, lines []models.LineCount, limit int) error {
+	var asks []models.LineAsk
+	for i := range lines {
+		asks = append(asks, models.LineAsk{Line: lines[i].Line, Limit: limit})
 	}
-	asks := make([]models.LineAsk, len(out.Lines))
-	limit := min(heads, max(1, most/len(out.Lines)))
-	for i := range out.Lines {
-		asks[i] = models.LineAsk{Line: out.Lines[i].Line, Limit: limit}
+	for i := range lines {
+		if lines[i].Timed > 0 {
+			asks = append(asks, models.LineAsk{Line: lines[i].Line, ByStart: true, Limit: limit})
+		}
 	}
-	found := &models.Refill{Lines: make([][]models.Task, len(asks))}
-	first, _ := linesOf(l, asks, false, found)
-	if err := w.read(ctx, first); err != nil {
-		return nil, err
+	found := make([][]models.Task, len(asks))
+	var calls []call
+	for _, order := range lineOrders {
+		if c, any := linesOf(l, asks, order, found); any {
+			calls = append(calls, c)
+		}
 	}
-	for i := range out.Lines {
-		out.Lines[i].Heads = found.Lines[i]
+	if len(calls) == 0 {
+		return nil
 	}
-	return out, nil
+	if err := w.read(ctx, calls...); err != nil {
+		return err
+	}
+	next := len(lines)
+	for i := range lines {
+		lines[i].Heads = found[i]
+		if lines[i].Timed > 0 {
+			lines[i].Starts = found[next]
+			next++
+		}
+	}
+	return nil
 }
 
 // loadTasks reads what the tasks' rows say.
 func loadTasks(out *models.Snapshot) []call {
 	line := func(c *columns) models.LineID { return models.LineID{Lane: c.int4(), Env: c.int4(), Class: c.int4()} }
+	timed := 0
 	return []call{
 		{name: "load_running", read: func(c *columns) { out.Running = append(out.Running, c.task()) }},
 		{name: "load_freed", read: func(c *columns) { out.Freed = append(out.Freed, c.task()) }},
 		{name: "load_lines", read: func(c *columns) {
 			out.Lines = append(out.Lines, models.LineCount{Line: line(c), Ready: c.int8()})
+		}},
+		{name: "load_starts", read: func(c *columns) { // after load_lines, in its order, of the same moment
+			of := line(c)
+			for timed < len(out.Lines) && out.Lines[timed].Line != of {
+				timed++
+			}
+			out.Lines[timed].Timed = c.int8()
 		}},
 		{name: "load_parked", read: func(c *columns) {
 			out.Parked = append(out.Parked, models.ParkedCount{Line: line(c), Gate: c.text(), Count: c.int8(), Limit: c.int4()})
@@ -108,6 +135,9 @@ func loadConfiguration(out *models.Snapshot, bad *error) []call {
 		}},
 		{name: "load_virtual", read: func(c *columns) {
 			out.Virtual = append(out.Virtual, models.Virtual{Pool: c.text(), Kind: models.KindName(c.int2()), Tenant: c.int4(), Time: c.float8()})
+		}},
+		{name: "load_estimates", read: func(c *columns) {
+			out.Estimates = append(out.Estimates, models.Estimate{Tenant: c.int4(), Class: c.int4(), Counts: c.json()})
 		}},
 		{name: "load_cursors", read: func(c *columns) {
 			cursor, err := c.cursor()

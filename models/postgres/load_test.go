@@ -61,6 +61,34 @@ func TestLoadAndRefillShowLines(t *testing.T) {
 	}
 }
 
+func TestSecondOrderOfALine(t *testing.T) {
+	w := newWorld(t)
+	due := func(class int32, latest models.Instant) models.Task {
+		task := w.ready()
+		task.Class, task.Deadline, task.LatestStart = class, latest+9, latest
+		return task
+	}
+	late, soon, same, plain, other := due(1, 900), due(1, 100), due(1, 100), w.ready(), w.ready()
+	other.Class = 2
+	parked, running := due(1, 50), w.started(due(1, 60))
+	parked.Gate = "key:k"
+	w.apply(&models.Plan{Tasks: []models.Task{late, soon, same, plain, other, parked, running}})
+	s := w.load(2, 1000)
+	if len(s.Lines) != 2 || s.Lines[0].Ready != 4 || s.Lines[0].Timed != 3 || s.Lines[1].Timed != 0 || s.Lines[1].Starts != nil {
+		t.Fatalf("lines: %+v", s.Lines)
+	}
+	if got := s.Lines[0]; !reflect.DeepEqual(got.Starts, []models.Task{soon, same}) || !reflect.DeepEqual(got.Heads, []models.Task{late, soon}) {
+		t.Errorf("by start %+v, by rank %+v", got.Starts, got.Heads)
+	}
+	line := models.LineID{Lane: lane, Env: env, Class: 1}
+	mark := models.Mark{AgeKey: int64(soon.LatestStart), ID: soon.ID}
+	got, err := w.store.Refill(t.Context(), &models.RefillAsk{Lines: []models.LineAsk{
+		{Line: line, ByStart: true, After: mark, Limit: 9}, {Line: line, Limit: 1}, {Line: line, ByStart: true, Limit: 1}, {Line: line, Gate: "key:k", Limit: 9}}})
+	if want := [][]models.Task{{same, late}, {late}, {soon}, {parked}}; err != nil || !reflect.DeepEqual(got.Lines, want) {
+		t.Errorf("refilled %+v, %v", got.Lines, err)
+	}
+}
+
 func TestRefillTimers(t *testing.T) {
 	w := newWorld(t)
 	at := func(state models.State, wake, expires models.Instant) models.Task {
@@ -169,7 +197,8 @@ func TestWhatIsRemembered(t *testing.T) {
 	worker.LastSeen += 10
 	late := models.Late{Env: env, Task: task.ID, Token: task.Token, Usage: []byte(`{"tokens":5}`)}
 	w.apply(&models.Plan{Seen: []models.Seen{{Worker: worker.ID, At: worker.LastSeen}}, Virtual: []models.Virtual{{Pool: "gpu", Kind: models.Batch, Tenant: 1, Time: 2.5}},
-		Late: []models.Late{late}, Progress: []models.Progress{{Env: env, Task: task.ID, Progress: []byte(`2`)}}})
+		Estimates: []models.Estimate{{Tenant: 1, Class: 1, Counts: []byte{1, 2}}, {Tenant: 1, Class: 2, Counts: []byte{0}}},
+		Late:      []models.Late{late}, Progress: []models.Progress{{Env: env, Task: task.ID, Progress: []byte(`2`)}}})
 	w.refused(models.RowCount, &models.Plan{Late: []models.Late{late}})
 	s := w.load(1, 1)
 	if !reflect.DeepEqual(s.Workers, []models.Worker{worker}) {
@@ -177,6 +206,11 @@ func TestWhatIsRemembered(t *testing.T) {
 	}
 	if len(s.Virtual) != 1 || s.Virtual[0].Time != 2.5 {
 		t.Errorf("virtual times: %+v", s.Virtual)
+	}
+	w.apply(&models.Plan{Estimates: []models.Estimate{{Tenant: 1, Class: 1, Counts: []byte{3, 0, 4}}}})
+	want := []models.Estimate{{Tenant: 1, Class: 1, Counts: []byte{3, 0, 4}}, {Tenant: 1, Class: 2, Counts: []byte{0}}}
+	if got := w.load(1, 1).Estimates; !reflect.DeepEqual(got, want) {
+		t.Errorf("estimates: %v", got)
 	}
 	if got := one[string](t, w.db, `SELECT progress || checkpoint FROM progress`); got != `2{"at":1}` {
 		t.Errorf("progress and checkpoint are %s", got)

@@ -19,8 +19,8 @@ func (w *Writer) Refill(ctx context.Context, ask *models.RefillAsk) (*models.Ref
 	}
 	out := &models.Refill{Lines: make([][]models.Task, len(ask.Lines))}
 	var calls []call
-	for _, parked := range []bool{false, true} {
-		if c, any := linesOf(l, ask.Lines, parked, out); any {
+	for _, order := range lineOrders {
+		if c, any := linesOf(l, ask.Lines, order, out.Lines); any {
 			calls = append(calls, c)
 		}
 	}
@@ -34,24 +34,33 @@ func (w *Writer) Refill(ctx context.Context, ask *models.RefillAsk) (*models.Ref
 	return out, w.read(ctx, calls...)
 }
 
-// linesOf asks for all lines, or all parked ones, at once.
-func linesOf(l *link, asks []models.LineAsk, parked bool, out *models.Refill) (call, bool) {
+// lineOrders are the statements that read lines, by their names.
+var lineOrders = [...]string{"refill_lines", "refill_starts", "refill_parked"}
+
+func orderOf(a *models.LineAsk) string {
+	switch {
+	case a.Gate != "":
+		return "refill_parked"
+	case a.ByStart:
+		return "refill_starts"
+	}
+	return "refill_lines"
+}
+
+// linesOf asks for all lines that are read in one order at once.
+func linesOf(l *link, asks []models.LineAsk, order string, found [][]models.Task) (call, bool) {
 	var ask rows
 	var index []int // of the asks that go into this statement
 	ask.begin(l.types["line_wire"])
 	for i := range asks {
-		if (asks[i].Gate != "") == parked {
+		if orderOf(&asks[i]) == order {
 			index = append(index, i)
 			ask.line(&asks[i])
 		}
 	}
-	name := "refill_lines"
-	if parked {
-		name = "refill_parked"
-	}
-	return call{name: name, params: [][]byte{ask.param()}, read: func(c *columns) {
+	return call{name: order, params: [][]byte{ask.param()}, read: func(c *columns) {
 		i := index[c.int8()-1]
-		out.Lines[i] = append(out.Lines[i], c.task())
+		found[i] = append(found[i], c.task())
 	}}, len(index) > 0
 }
 

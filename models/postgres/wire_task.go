@@ -2,7 +2,7 @@ package postgres
 
 import "nightshift/models"
 
-const taskFields = 42
+const taskFields = 44
 
 // task writes a row of task_wire: the columns of tasks in their order, then what a change was decided on.
 func (r *rows) task(t *models.Task, ref models.ID, was models.State) {
@@ -26,6 +26,8 @@ func (r *rows) task(t *models.Task, ref models.ID, was models.State) {
 	r.instant(t.ReadyAt)
 	r.instant(t.WakeAt)
 	r.instant(t.ExpiresAt)
+	r.instant(t.Deadline)
+	r.instant(t.LatestStart)
 	r.instant(t.StartedAt)
 	r.instant(t.FinishedAt)
 	r.instant(t.LeaseUntil)
@@ -54,7 +56,8 @@ func (c *columns) task() (t models.Task) {
 	t.Remaining, t.Killed, t.HardSeconds = c.int4(), c.int4(), c.int4()
 	t.AgeKey, t.CreatedAt, t.UpdatedAt = c.int8(), c.instant(), c.instant()
 	t.ID = c.id()
-	t.ReadyAt, t.WakeAt, t.ExpiresAt, t.StartedAt, t.FinishedAt = c.instant(), c.instant(), c.instant(), c.instant(), c.instant()
+	t.ReadyAt, t.WakeAt, t.ExpiresAt = c.instant(), c.instant(), c.instant()
+	t.Deadline, t.LatestStart, t.StartedAt, t.FinishedAt = c.instant(), c.instant(), c.instant(), c.instant()
 	t.LeaseUntil, t.Cards, t.CancelAt, t.EstimateMS = c.instant(), c.int8(), c.instant(), c.int8()
 	t.LeasesLost, t.KeyLimit, t.SoftSeconds, t.DelaySeconds = c.int4(), c.int4(), c.int4(), c.int4()
 	t.Workflow, t.Parent, t.Worker, t.AttemptID, t.Token, t.Fingerprint = c.id(), c.id(), c.id(), c.id(), c.id(), c.id()
