@@ -49,14 +49,22 @@ func (w *Writer) TakeOver(ctx context.Context, seen models.Brain, address string
 }
 
 // Recover finds out, on a new connection, whether a batch was committed. Raising the epoch waits for the lost
-// transaction or ends it, so that what is read afterwards is what will stay.
+// transaction or ends it, so that what is read afterwards is what will stay. Asked again with the same epoch, because the
+// reading failed, it goes on from the epoch that its earlier try has raised to.
 func (w *Writer) Recover(ctx context.Context, epoch, batch int64) (happened bool, next int64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, brainTimeout)
 	defer cancel()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.drop()
-	next, lost := w.raise(ctx, epoch, []byte{}, nil)
+	from := epoch
+	if w.raised.from == epoch {
+		from = w.raised.to
+	}
+	next, lost := w.raise(ctx, from, []byte{}, nil)
+	if lost == nil {
+		w.raised.from, w.raised.to = epoch, next
+	}
 	if lost != nil && models.CodeOf(lost) != models.FenceLost {
 		return false, 0, lost
 	}

@@ -170,6 +170,34 @@ func TestCommitCutOnTheWire(t *testing.T) {
 	}
 }
 
+// TestRecoverAskedAgain: the epoch was raised, but then the list of batches could not be read. That was this brain's own
+// doing, so the next try must not take it for another's.
+func TestRecoverAskedAgain(t *testing.T) {
+	w := newWorld(t)
+	holder, err := pgx.Connect(t.Context(), pgtest.Admin(t, w.dsn))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer holder.Close(context.Background())
+	w.apply(&models.Plan{Tasks: []models.Task{w.ready()}})
+	engine := pgx.Identifier{one[string](t, w.db, `SELECT current_database()`) + "_engine"}.Sanitize()
+	if _, err := holder.Exec(t.Context(), `REVOKE SELECT ON batches FROM `+engine); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := w.store.Recover(t.Context(), w.epoch, w.batch); err == nil || models.CodeOf(err) == models.FenceLost {
+		t.Fatalf("without the list, recovered: %v", err)
+	}
+	if _, err := holder.Exec(t.Context(), `GRANT SELECT ON batches TO `+engine); err != nil {
+		t.Fatal(err)
+	}
+	happened, next, err := w.store.Recover(t.Context(), w.epoch, w.batch)
+	if err != nil || !happened || next != w.epoch+2 {
+		t.Fatalf("asked again: happened %v, epoch %d after %d, %v", happened, next, w.epoch, err)
+	}
+	w.epoch = next
+	w.apply(&models.Plan{Tasks: []models.Task{w.ready()}})
+}
+
 func TestRecoverAfterAnotherTookOver(t *testing.T) {
 	w := newWorld(t)
 	second := w.db.Writer()

@@ -17,8 +17,9 @@ type Writer struct {
 	mu      sync.Mutex
 	link    *link // nil: to be dialled when next needed
 	epoch   int64
-	unclear bool           // a commit got no answer: only Recover or TakeOver goes on
-	floor   models.Instant // time never goes back
+	unclear bool                     // a commit got no answer: only Recover or TakeOver goes on
+	raised  struct{ from, to int64 } // what Recover did last
+	floor   models.Instant           // time never goes back
 	buffers buffers
 }
 
