@@ -77,6 +77,9 @@ func (s *Store) configure(p *models.Plan) {
 	for _, v := range p.Virtual {
 		s.virtual[virtualKey{v.Pool, v.Kind, v.Tenant}] = v
 	}
+	for _, e := range p.Estimates {
+		s.estimates[estimateKey{e.Tenant, e.Class}] = e
+	}
 }
 
 func cloneWorker(w models.Worker) models.Worker {

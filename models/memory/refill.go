@@ -16,6 +16,9 @@ func (s *Store) Refill(_ context.Context, ask *models.RefillAsk) (*models.Refill
 	out := &models.Refill{Lines: make([][]models.Task, len(ask.Lines))}
 	for i, line := range ask.Lines {
 		marks := s.lines.of[line.Line]
+		if line.ByStart {
+			marks = s.starts.of[line.Line]
+		}
 		if line.Gate != "" {
 			marks = s.parked.of[parkedKey{line.Line, line.Gate}]
 		}
@@ -59,7 +62,7 @@ func (s *Store) Load(_ context.Context, heads, most int) (*models.Snapshot, erro
 		Now: s.now(), Batch: s.brain.Batch,
 		Tenants: sorted(s.tenants, cmp.Compare[int32]), Environments: sorted(s.environments, cmp.Compare[int32]),
 		Kinds: sorted(s.kinds, cmp.Compare[models.KindName]), Lanes: sorted(s.lanes, cmp.Compare[int32]), MostLane: s.mostLane,
-		Classes: sorted(s.classes, cmp.Compare[int32]), Virtual: sorted(s.virtual, compareVirtual),
+		Classes: sorted(s.classes, cmp.Compare[int32]), Virtual: sorted(s.virtual, compareVirtual), Estimates: sorted(s.estimates, compareEstimates),
 		Running: s.all(s.running), Freed: s.all(s.freed),
 	}
 	for _, w := range sorted(s.workers, models.ID.Compare) {
@@ -82,7 +85,11 @@ func (s *Store) Load(_ context.Context, heads, most int) (*models.Snapshot, erro
 	}
 	for _, line := range slices.SortedFunc(maps.Keys(s.lines.of), compareLines) {
 		marks := s.lines.of[line]
-		out.Lines = append(out.Lines, models.LineCount{Line: line, Ready: int64(marks.size()), Heads: s.heads(line.Env, marks.all(), heads)})
+		starts := s.starts.of[line]
+		out.Lines = append(out.Lines, models.LineCount{
+			Line: line, Ready: int64(marks.size()), Heads: s.heads(line.Env, marks.all(), heads),
+			Timed: int64(starts.size()), Starts: s.heads(line.Env, starts.all(), heads),
+		})
 	}
 	for _, k := range slices.SortedFunc(maps.Keys(s.parked.of), compareParked) {
 		c := models.ParkedCount{Line: k.line, Gate: k.gate}
@@ -133,6 +140,10 @@ func sorted[K comparable, V any](of map[K]V, compare func(a, b K) int) []V {
 
 func compareVirtual(a, b virtualKey) int {
 	return cmp.Or(cmp.Compare(a.pool, b.pool), cmp.Compare(a.kind, b.kind), cmp.Compare(a.tenant, b.tenant))
+}
+
+func compareEstimates(a, b estimateKey) int {
+	return cmp.Or(cmp.Compare(a.tenant, b.tenant), cmp.Compare(a.class, b.class))
 }
 
 func compareParked(a, b parkedKey) int {

@@ -24,6 +24,9 @@ func (r *rows) index(t *models.Task, in bool) {
 	switch {
 	case t.State == models.Ready && t.Gate == "":
 		r.lines.set(lineOf(t), mark, in)
+		if t.LatestStart > 0 {
+			r.starts.set(lineOf(t), models.Mark{AgeKey: int64(t.LatestStart), ID: t.ID}, in)
+		}
 	case t.State == models.Ready:
 		r.parked.set(parkedKey{lineOf(t), t.Gate}, mark, in)
 	case t.State.Live():

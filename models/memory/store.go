@@ -51,6 +51,7 @@ type rows struct {
 	classes      map[int32]models.Class
 	workers      map[models.ID]models.Worker
 	virtual      map[virtualKey]models.Virtual
+	estimates    map[estimateKey]models.Estimate
 
 	workflows map[models.TaskRef]models.Workflow
 	tasks     map[models.TaskRef]models.Task
@@ -69,6 +70,7 @@ type rows struct {
 	audit     []models.Audit
 
 	lines   indexed[models.LineID, models.Mark] // ready, ungated
+	starts  indexed[models.LineID, models.Mark] // of those, the ones with a deadline, by the moment they must start
 	parked  indexed[parkedKey, models.Mark]     // ready, gated
 	timers  *order[timer]
 	running *order[models.TaskRef]
@@ -85,6 +87,8 @@ type Recorded struct {
 	Batch int64
 	models.Event
 }
+
+type estimateKey struct{ tenant, class int32 }
 
 type virtualKey struct {
 	pool   string
@@ -112,12 +116,12 @@ func newRows() rows {
 	return rows{
 		tenants: map[int32]models.Tenant{}, environments: map[int32]models.Environment{}, kinds: map[models.KindName]models.Kind{},
 		lanes: map[int32]models.Lane{}, classes: map[int32]models.Class{}, workers: map[models.ID]models.Worker{},
-		virtual: map[virtualKey]models.Virtual{}, workflows: map[models.TaskRef]models.Workflow{}, tasks: map[models.TaskRef]models.Task{},
+		virtual: map[virtualKey]models.Virtual{}, estimates: map[estimateKey]models.Estimate{}, workflows: map[models.TaskRef]models.Workflow{}, tasks: map[models.TaskRef]models.Task{},
 		specs: map[models.TaskRef]models.Spec{}, labels: map[models.TaskRef][]models.Label{}, edges: map[models.TaskRef][]models.Edge{},
 		attempts: map[models.TaskRef][]models.Attempt{}, progress: map[models.TaskRef]models.Progress{},
 		stagings: map[models.ID]models.Staging{}, stagingOf: map[models.TaskRef]models.ID{}, cursors: map[models.ID]models.Cursor{},
 		done: map[models.ID]int64{}, once: map[models.OnceRef]models.Once{}, batches: map[int64]int64{},
-		lines: newIndexed[models.LineID](compareMarks), parked: newIndexed[parkedKey](compareMarks),
+		lines: newIndexed[models.LineID](compareMarks), starts: newIndexed[models.LineID](compareMarks), parked: newIndexed[parkedKey](compareMarks),
 		timers: newOrder(compareTimers), running: newOrder(compareRefs), freed: newOrder(compareRefs),
 		dead: newIndexed[models.TaskRef](models.ID.Compare), members: newIndexed[models.TaskRef](models.ID.Compare),
 		counts: map[models.TaskRef]models.Counts{}, staged: newIndexed[models.ID](compareRefs), holders: map[models.IdemRef]models.ID{},

@@ -26,9 +26,10 @@ type Entry struct {
 	Row   models.Task
 	Lease *Lease
 
-	line  *Line
-	timer models.Instant // its place in the timers, 0: none
-	index int            // in the timers' heap
+	line    *Line
+	windows int            // of its line that it stands in
+	timer   models.Instant // its place in the timers, 0: none
+	index   int            // in the timers' heap
 }
 
 // Windowed says that the entry stands in its line's window.

@@ -1,24 +1,26 @@
 package board
 
 import (
+	"math"
 	"slices"
 
 	"nightshift/models"
 )
 
-// Line is the ready, ungated tasks of one lane, environment and class. Its window holds every one of them up to its
-// watermark; those beyond are only counted.
+// Line is the ready, ungated tasks of one lane, environment and class, in two orders: by rank and, for those with a
+// deadline, by the moment they must start.
 type Line struct {
 	ID     models.LineID
 	Kind   models.KindName
 	Tenant int32
 	Ready  int64 // all of them
+	Timed  int64 // of those, the ones with a deadline
 
-	window []*Entry
-	all    bool        // the watermark is infinite
-	mark   models.Mark // else every task up to here is in the window
-	want   int         // how many it wants to keep
-	stand  *Stand      // where it is on offer, nil: nowhere
+	ranks  window
+	starts window
+	stand  *Stand // where it is on offer, nil: nowhere
+	// UrgentLast says that its last start went by the deadline rather than by rank.
+	UrgentLast bool
 }
 
 // Queue is what one tenant has ready in one kind.
@@ -27,8 +29,6 @@ type Queue struct {
 	Lines  []*Line
 	stands []*Stand
 }
-
-func markOf(row *models.Task) models.Mark { return models.Mark{AgeKey: row.AgeKey, ID: row.ID} }
 
 // LineOf names the line a task belongs to.
 func LineOf(row *models.Task) models.LineID {
@@ -39,35 +39,37 @@ func LineOf(row *models.Task) models.LineID {
 func (b *Board) Line(id models.LineID) *Line { return b.lines[id] }
 
 // Head is the best task of the line that is at hand, nil while a refill is awaited.
-func (l *Line) Head() *Entry {
-	if len(l.window) == 0 {
-		return nil
-	}
-	return l.window[0]
-}
+func (l *Line) Head() *Entry { return l.ranks.first() }
+
+// Urgent is the task at hand that must start first to make its deadline, nil when there is none.
+func (l *Line) Urgent() *Entry { return l.starts.first() }
+
+// Windowed says how many tasks of the line are at hand.
+func (l *Line) Windowed() int { return len(l.ranks.entries) }
 
 // At is the n-th task of the window, nil beyond it.
 func (l *Line) At(n int) *Entry {
-	if n >= len(l.window) {
+	if n >= len(l.ranks.entries) {
 		return nil
 	}
-	return l.window[n]
+	return l.ranks.entries[n]
 }
 
 // Position is the task's place in its line, 1 for the next; beyond the window it is at least the window's length + 1.
 func (l *Line) Position(row *models.Task) int64 {
-	i, _ := slices.BinarySearchFunc(l.window, markOf(row), compareMark)
+	i, _ := l.ranks.find(row)
 	return int64(i) + 1
 }
 
-func compareMark(e *Entry, m models.Mark) int {
-	switch at := markOf(&e.Row); {
-	case at.Less(m):
-		return -1
-	case m.Less(at):
-		return 1
+// Demote leaves a task that can no longer make its deadline out of the order by start; its rank stays.
+func (b *Board) Demote(l *Line) {
+	e := l.starts.first()
+	if e == nil {
+		return
 	}
-	return 0
+	l.starts.passed = byStart(&e.Row)
+	l.starts.remove(&e.Row)
+	b.left(l, e)
 }
 
 // Queues lists the tenants with ready work in a kind, in the order they came.
@@ -85,7 +87,9 @@ func (b *Board) openLine(id models.LineID) *Line {
 	if l := b.lines[id]; l != nil {
 		return l
 	}
-	l := &Line{ID: id, Kind: b.kindOf(id.Lane), Tenant: b.TenantOf(id.Env), all: true, want: b.Limits.Heads}
+	l := &Line{ID: id, Kind: b.kindOf(id.Lane), Tenant: b.TenantOf(id.Env)}
+	l.ranks = window{by: byRank, all: true, passed: lowest, want: b.Limits.Heads}
+	l.starts = window{by: byStart, all: true, passed: lowest, want: b.Limits.Heads}
 	b.lines[id] = l
 	q := b.queues[l.Kind][l.Tenant]
 	if q == nil {
@@ -119,86 +123,102 @@ func (b *Board) closeLine(l *Line) {
 	}
 }
 
+// lowest is a mark before every task's.
+var lowest = models.Mark{AgeKey: math.MinInt64}
+
 // Stand puts a ready, ungated task into its line.
 func (b *Board) Stand(row *models.Task) {
 	l := b.openLine(LineOf(row))
-	b.count(l, 1)
-	if b.admit(row, l) {
-		b.insert(l, row)
-	}
+	b.count(l, row, 1)
+	b.enter(l, row)
 	b.shrink(l)
 }
 
-// admit says whether the task belongs into the window: at or below the watermark.
-func (b *Board) admit(row *models.Task, l *Line) bool {
-	return l.all || !l.mark.Less(markOf(row))
-}
-
-func (b *Board) insert(l *Line, row *models.Task) {
-	e := b.hold(row)
-	if e.line != nil {
+// enter puts a task into the windows that it belongs to.
+func (b *Board) enter(l *Line, row *models.Task) {
+	ranked, timed := l.ranks.admits(row), row.LatestStart > 0 && l.starts.admits(row)
+	if !ranked && !timed {
 		return
 	}
+	e := b.hold(row)
 	e.Row = *row
-	i, _ := slices.BinarySearchFunc(l.window, markOf(row), compareMark)
-	l.window = slices.Insert(l.window, i, e)
+	if ranked && l.ranks.insert(e) {
+		e.windows++
+		b.entries++
+	}
+	if timed && l.starts.insert(e) {
+		e.windows++
+		b.entries++
+	}
 	e.line = l
-	b.entries++
 	if l.stand == nil {
 		b.offer(l)
 	}
 }
 
-func (b *Board) count(l *Line, n int64) {
+// left notes that an entry went out of one of its line's windows.
+func (b *Board) left(l *Line, e *Entry) {
+	b.entries--
+	if e.windows--; e.windows == 0 {
+		e.line = nil
+		b.release(e)
+	}
+	if len(l.ranks.entries)+len(l.starts.entries) == 0 {
+		b.offer(l)
+	}
+}
+
+func (b *Board) count(l *Line, row *models.Task, n int64) {
 	l.Ready += n
+	if row.LatestStart > 0 {
+		l.Timed += n
+	}
 	b.ready[l.Kind] += n
 	if lane := b.Lanes[l.ID.Lane]; lane != nil {
 		lane.Depth += n
 	}
 }
 
-// StepOut takes a task that was ready and ungated out of its line, whether it stands in the window or beyond.
+// StepOut takes a task that was ready and ungated out of its line, whether it stands in a window or beyond.
 func (b *Board) StepOut(row *models.Task) {
 	l := b.lines[LineOf(row)]
 	if l == nil {
 		return
 	}
-	b.count(l, -1)
+	b.count(l, row, -1)
 	if e := b.held[row.ID]; e != nil && e.line == l {
-		b.takeFromWindow(l, e)
-		b.release(e)
+		b.takeOut(l, e)
 	}
-	if l.Ready <= 0 {
-		for _, e := range slices.Clone(l.window) {
-			b.takeFromWindow(l, e)
-			b.release(e)
-		}
-		b.closeLine(l)
-	}
-}
-
-func (b *Board) takeFromWindow(l *Line, e *Entry) {
-	i, found := slices.BinarySearchFunc(l.window, markOf(&e.Row), compareMark)
-	if !found {
+	if l.Ready > 0 {
 		return
 	}
-	l.window = slices.Delete(l.window, i, i+1)
-	e.line = nil
-	b.entries--
-	if len(l.window) == 0 {
-		b.offer(l)
+	for _, w := range []*window{&l.ranks, &l.starts} {
+		for len(w.entries) > 0 {
+			b.takeOut(l, w.entries[0])
+		}
+	}
+	b.closeLine(l)
+}
+
+func (b *Board) takeOut(l *Line, e *Entry) {
+	for _, w := range []*window{&l.ranks, &l.starts} {
+		if w.remove(&e.Row) {
+			b.left(l, e)
+		}
 	}
 }
 
-// shrink keeps a line's window within twice what it wants, or, while the board is less than half full, within what any
+// shrink keeps a line's windows within twice what they want, or, while the board is less than half full, within what any
 // line may have; and all windows within the board's limit.
 func (b *Board) shrink(l *Line) {
-	keep := l.want
-	if 2*b.entries < b.Limits.MostEntries {
-		keep = max(keep, b.Limits.MostHeads)
-	}
-	if len(l.window) > 2*keep {
-		b.trim(l, keep)
+	for _, w := range []*window{&l.ranks, &l.starts} {
+		keep := w.want
+		if 2*b.entries < b.Limits.MostEntries {
+			keep = max(keep, b.Limits.MostHeads)
+		}
+		if len(w.entries) > 2*keep {
+			b.trim(l, w, keep)
+		}
 	}
 	if b.entries <= max(b.Limits.MostEntries, len(b.lines)) {
 		return
@@ -207,8 +227,10 @@ func (b *Board) shrink(l *Line) {
 		for _, kind := range b.order {
 			for _, q := range kind {
 				for _, line := range q.Lines {
-					line.want = min(line.want, max(keep, 1))
-					b.trim(line, keep)
+					for _, w := range []*window{&line.ranks, &line.starts} {
+						w.want = min(w.want, max(keep, 1))
+						b.trim(line, w, keep)
+					}
 				}
 			}
 		}
@@ -218,59 +240,64 @@ func (b *Board) shrink(l *Line) {
 	}
 }
 
-// trim lowers the watermark so that at most keep tasks stay in the window.
-func (b *Board) trim(l *Line, keep int) {
-	if len(l.window) <= keep || keep < 1 {
+// trim lowers a window's watermark so that at most keep tasks stay.
+func (b *Board) trim(l *Line, w *window, keep int) {
+	gone := w.cut(keep)
+	if len(gone) == 0 {
 		return
 	}
 	b.Counted.Shrinks++
-	for _, e := range l.window[keep:] {
-		e.line = nil
-		b.entries--
-		b.release(e)
+	for _, e := range gone {
+		b.left(l, e)
 	}
-	clear(l.window[keep:])
-	l.window = l.window[:keep]
-	l.all, l.mark = false, markOf(&l.window[keep-1].Row)
 }
 
-// LineAsks lists the lines whose window runs low while more of them stand beyond it, at most most of them.
+// LineAsks lists the windows that run low while more tasks stand beyond them, at most most of them.
 func (b *Board) LineAsks(most int) []models.LineAsk {
 	var asks []models.LineAsk
 	room := max(b.Limits.MostEntries, len(b.lines)) - b.entries
 	for _, kind := range b.order {
 		for _, q := range kind {
 			for _, l := range q.Lines {
-				low := len(l.window) <= l.want/4
-				if l.all || !low || l.Ready <= int64(len(l.window)) || len(asks) >= most {
-					continue
+				asks, room = l.asks(asks, room)
+				if len(asks) >= most {
+					return asks
 				}
-				if len(l.window) > 0 && room <= 0 {
-					continue
-				}
-				limit := max(1, min(l.want, room))
-				room -= limit
-				asks = append(asks, models.LineAsk{Line: l.ID, After: l.mark, Limit: limit})
 			}
 		}
 	}
 	return asks
 }
 
-// Refilled puts the answer to a LineAsk into the window; a line that ran dry grows its window.
+func (l *Line) asks(asks []models.LineAsk, room int) ([]models.LineAsk, int) {
+	for i, w := range []*window{&l.ranks, &l.starts} {
+		ready := l.Ready
+		if i == 1 {
+			ready = l.Timed
+		}
+		if !w.low(ready) || len(w.entries) > 0 && room <= 0 {
+			continue
+		}
+		limit := max(1, min(w.want, room))
+		room -= limit
+		asks = append(asks, models.LineAsk{Line: l.ID, ByStart: i == 1, After: w.after(), Limit: limit})
+	}
+	return asks, room
+}
+
+// Refilled puts the answer to a LineAsk into the window.
 func (b *Board) Refilled(ask models.LineAsk, rows []models.Task) {
 	l := b.lines[ask.Line]
 	if l == nil {
 		return
 	}
 	b.Counted.Refills++
+	w := &l.ranks
+	if ask.ByStart {
+		w = &l.starts
+	}
+	w.filled(rows, ask.Limit, b.Limits.MostHeads)
 	for i := range rows {
-		b.insert(l, &rows[i])
+		b.enter(l, &rows[i])
 	}
-	if len(rows) < ask.Limit {
-		l.all = true
-	} else {
-		l.mark = markOf(&rows[len(rows)-1])
-	}
-	l.want = min(l.want*2, b.Limits.MostHeads)
 }

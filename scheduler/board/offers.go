@@ -77,7 +77,7 @@ func (b *Board) Gate(l *Line) string {
 
 // offer puts a line on offer or takes it off, as its gate and its window say.
 func (b *Board) offer(l *Line) {
-	open := len(l.window) > 0 && b.Gate(l) == ""
+	open := len(l.ranks.entries)+len(l.starts.entries) > 0 && b.Gate(l) == ""
 	switch {
 	case open && l.stand == nil:
 		b.putOnOffer(l)

@@ -54,11 +54,28 @@ func (b *Board) restoreLine(c *models.LineCount) {
 		return
 	}
 	l := b.openLine(c.Line)
-	b.count(l, c.Ready)
-	l.all = int64(len(c.Heads)) >= c.Ready
+	l.Ready, l.Timed = c.Ready, c.Timed
+	b.ready[l.Kind] += c.Ready
+	if lane := b.Lanes[c.Line.Lane]; lane != nil {
+		lane.Depth += c.Ready
+	}
+	l.ranks.restore(c.Heads, c.Ready)
+	l.starts.restore(c.Starts, c.Timed)
 	for i := range c.Heads {
-		b.insert(l, &c.Heads[i])
-		l.mark = markOf(&c.Heads[i])
+		b.enter(l, &c.Heads[i])
+	}
+	for i := range c.Starts {
+		b.enter(l, &c.Starts[i])
+	}
+}
+
+// restore sets the watermark by the first rows of all there are.
+func (w *window) restore(rows []models.Task, all int64) {
+	if w.all = int64(len(rows)) >= all; !w.all {
+		w.mark = lowest
+		if len(rows) > 0 {
+			w.mark = w.by(&rows[len(rows)-1])
+		}
 	}
 }
 
@@ -108,17 +125,15 @@ func (b *Board) checkLines(fresh *Board) error {
 	entries := 0
 	for _, id := range sortedLines(b.lines) {
 		l, want := b.lines[id], fresh.lines[id]
-		entries += len(l.window)
-		if want == nil || l.Ready != want.Ready {
-			return fmt.Errorf("line %v: %d ready on the board, the rows say %d", id, l.Ready, readyOf(want))
+		entries += len(l.ranks.entries) + len(l.starts.entries)
+		if want == nil || l.Ready != want.Ready || l.Timed != want.Timed {
+			return fmt.Errorf("line %v: %d ready (%d timed) on the board, the rows say %d", id, l.Ready, l.Timed, readyOf(want))
 		}
-		if l.all && int64(len(l.window)) != l.Ready {
-			return fmt.Errorf("line %v: the window says it holds all, but has %d of %d", id, len(l.window), l.Ready)
+		if err := l.ranks.check(&want.ranks, l.Ready); err != nil {
+			return fmt.Errorf("line %v by rank: %w", id, err)
 		}
-		for i := 0; i < min(len(l.window), len(want.window)); i++ {
-			if got, row := &l.window[i].Row, &want.window[i].Row; got.ID != row.ID {
-				return fmt.Errorf("line %v: number %d is %x on the board, %x in the rows", id, i, got.ID, row.ID)
-			}
+		if err := l.starts.check(&want.starts, l.Timed); err != nil {
+			return fmt.Errorf("line %v by start: %w", id, err)
 		}
 	}
 	for _, id := range sortedLines(fresh.lines) {
@@ -128,6 +143,23 @@ func (b *Board) checkLines(fresh *Board) error {
 	}
 	if entries != b.entries {
 		return fmt.Errorf("%d entries counted, %d in windows", b.entries, entries)
+	}
+	return nil
+}
+
+// check compares the window's first tasks with those of a fresh one, leaving out what was passed.
+func (w *window) check(fresh *window, ready int64) error {
+	want := fresh.entries
+	for len(want) > 0 && !w.passed.Less(w.by(&want[0].Row)) {
+		want = want[1:]
+	}
+	if w.all && w.passed == lowest && int64(len(w.entries)) != ready {
+		return fmt.Errorf("the window says it holds all, but has %d of %d", len(w.entries), ready)
+	}
+	for i := range min(len(w.entries), len(want)) {
+		if got, row := &w.entries[i].Row, &want[i].Row; got.ID != row.ID {
+			return fmt.Errorf("number %d is %x on the board, %x in the rows", i, got.ID, row.ID)
+		}
 	}
 	return nil
 }

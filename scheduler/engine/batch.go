@@ -186,8 +186,7 @@ func (e *Engine) park(c *change) {
 func (e *Engine) becomeReady(c *change, cause models.Cause) {
 	e.move(c, cause, models.Ready)
 	if c.row.ReadyAt == 0 {
-		c.row.ReadyAt = e.now
-		c.row.AgeKey = models.AgeKeyOf(e.now, c.row.Priority)
+		e.rank(c)
 	}
 	c.row.WakeAt = 0
 	e.place(c)

@@ -11,7 +11,7 @@ func (e *Engine) makeTask(s *Submit, p placement, flow *flow) *change {
 		Env: s.Env, ID: t.ID, State: models.Pending, Lane: p.lane.Number, Class: e.internClass(t.Class),
 		Priority: t.Priority, CreatedAt: e.now, UpdatedAt: e.now, MaxAttempts: t.MaxAttempts, Key: t.Key, IdemKey: t.IdemKey,
 		LimitKey: t.LimitKey, KeyLimit: t.KeyLimit, SoftSeconds: t.SoftSeconds, HardSeconds: t.HardSeconds, EstimateMS: t.EstimateMS,
-		WakeAt: t.RunAt,
+		WakeAt: t.RunAt, Deadline: t.Deadline,
 	}
 	if row.HardSeconds == 0 {
 		row.HardSeconds = p.lane.Kind.DefaultHardSeconds()
@@ -100,7 +100,7 @@ func (e *Engine) settleBirth(c *change, delaySeconds int32, expires int64) {
 		c.row.State = models.Scheduled
 	default:
 		c.row.State, c.row.WakeAt = models.Ready, 0
-		c.row.ReadyAt, c.row.AgeKey = e.now, models.AgeKeyOf(e.now, c.row.Priority)
+		e.rank(c)
 	}
 	e.place(c)
 }

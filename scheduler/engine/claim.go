@@ -205,9 +205,11 @@ func (e *Engine) kindsFor(pool string) [4]models.KindName {
 	return order
 }
 
-// candidate is what one group would give the worker next.
-type candidate struct {
-	entry  *board.Entry
+// choice is what a line or group would give the worker next.
+type choice struct {
+	entry  *board.Entry // nil: nothing
+	line   *board.Line
+	urgent bool
 	cards  []int
 	tenant int32
 	time   float64
@@ -218,7 +220,7 @@ func (e *Engine) pickOf(w *board.Worker, r *ration, kind models.KindName) (*boar
 	clock := e.board.Clock(w.Pool, kind)
 	groups := append(e.scratch[:0], e.board.Groups(kind)...) // parking a head may change the list
 	e.scratch = groups
-	var best candidate
+	var best choice
 	for _, g := range groups {
 		class := e.board.Classes[g.Class]
 		if !r.allows(kind, class) || !e.board.Fits(w, g.Class) {
@@ -234,18 +236,22 @@ func (e *Engine) pickOf(w *board.Worker, r *ration, kind models.KindName) (*boar
 		}
 		c.cards = cards
 		if best.entry == nil || c.time < best.time || c.time == best.time && c.tenant < best.tenant ||
-			c.tenant == best.tenant && e.before(&c.entry.Row, &best.entry.Row) {
+			c.tenant == best.tenant && e.before(&c, &best) {
 			best = c
 		}
+	}
+	if best.entry != nil {
+		best.line.UrgentLast = best.urgent
 	}
 	return best.entry, best.cards
 }
 
 // firstOf is the group's best task for the worker: of the first tenant, by virtual time, that has one it serves.
-func (e *Engine) firstOf(w *board.Worker, g *board.Group, clock *fair.Clock) (c candidate) {
+func (e *Engine) firstOf(w *board.Worker, g *board.Group, clock *fair.Clock) (c choice) {
 	if w.Tenant != 0 {
 		if stand := g.Of(w.Tenant); stand != nil {
-			c = candidate{entry: e.bestOf(w, stand), tenant: w.Tenant, time: clock.Time(w.Tenant)}
+			c = e.bestOf(w, stand)
+			c.tenant, c.time = w.Tenant, clock.Time(w.Tenant)
 		}
 		return c
 	}
@@ -255,8 +261,8 @@ func (e *Engine) firstOf(w *board.Worker, g *board.Group, clock *fair.Clock) (c 
 		if stand == nil {
 			break
 		}
-		if entry := e.bestOf(w, stand); entry != nil {
-			c = candidate{entry: entry, tenant: stand.Tenant, time: clock.Time(stand.Tenant)}
+		if c = e.bestOf(w, stand); c.entry != nil {
+			c.tenant, c.time = stand.Tenant, clock.Time(stand.Tenant)
 			break
 		}
 		if g.First(w.Pool, clock) == stand {
@@ -267,44 +273,57 @@ func (e *Engine) firstOf(w *board.Worker, g *board.Group, clock *fair.Clock) (c 
 	return c
 }
 
-// bestOf finds the best task a tenant offers that the worker serves: production first, then by rank.
-func (e *Engine) bestOf(w *board.Worker, stand *board.Stand) (best *board.Entry) {
+// bestOf finds the best task a tenant offers that the worker serves.
+func (e *Engine) bestOf(w *board.Worker, stand *board.Stand) (best choice) {
 	for i := 0; i < len(stand.Lines); i++ {
 		line := stand.Lines[i]
 		if !e.board.Serves(w, line.ID.Env, e.board.Lanes[line.ID.Lane]) {
 			continue
 		}
-		head := e.headOf(line)
+		entry, urgent := e.nextOf(line)
 		if i >= len(stand.Lines) || stand.Lines[i] != line {
 			i-- // the line has gone off offer while its heads were parked
 		}
-		if head != nil && (best == nil || e.before(&head.Row, &best.Row)) {
-			best = head
+		if c := (choice{entry: entry, line: line, urgent: urgent}); entry != nil && (best.entry == nil || e.before(&c, &best)) {
+			best = c
 		}
 	}
 	return best
 }
 
-// headOf is the line's first task whose key has room; those before it are parked.
+// headOf is the line's first task by rank whose key has room; those before it are parked.
 func (e *Engine) headOf(line *board.Line) *board.Entry {
 	for {
 		head := line.Head()
 		if head == nil || e.board.Open(&head.Row) {
 			return head
 		}
-		c := e.enlist(&head.Row)
-		e.stepOut(c)
-		c.row.UpdatedAt = e.now
-		e.park(c)
-		e.sync(c)
+		e.parkEntry(head)
 	}
 }
 
-func (e *Engine) before(a, b *models.Task) bool {
-	if pa, pb := e.production(a.Env), e.production(b.Env); pa != pb {
+// parkEntry takes a task whose key is taken out of its line until the key has room.
+func (e *Engine) parkEntry(entry *board.Entry) {
+	c := e.enlist(&entry.Row)
+	e.stepOut(c)
+	c.row.UpdatedAt = e.now
+	e.park(c)
+	e.sync(c)
+}
+
+// before orders what one tenant could start: production first, then what is urgent, then by rank.
+func (e *Engine) before(a, b *choice) bool {
+	if pa, pb := e.production(a.entry.Row.Env), e.production(b.entry.Row.Env); pa != pb {
 		return pa
 	}
-	return a.AgeKey < b.AgeKey || a.AgeKey == b.AgeKey && a.ID.Compare(b.ID) < 0
+	if a.urgent != b.urgent {
+		return a.urgent
+	}
+	x, y := &a.entry.Row, &b.entry.Row
+	if a.urgent && x.LatestStart != y.LatestStart {
+		return x.LatestStart < y.LatestStart
+	}
+	return x.AgeKey < y.AgeKey || x.AgeKey == y.AgeKey && x.ID.Compare(y.ID) < 0
 }
 
 func (e *Engine) production(env int32) bool {

@@ -41,8 +41,9 @@ type Engine struct {
 	losses   []loss
 	numbers  numbers
 	counters map[string]int64
-	dirty    bool // something may fit a parked claim
-	stirred  bool // so it is since the last batch
+	lead     [4]models.Instant // how far ahead deadlines are looked at, by kind
+	dirty    bool              // something may fit a parked claim
+	stirred  bool              // so it is since the last batch
 	saved    models.Instant
 	swept    models.Instant
 	b        *batch

@@ -469,3 +469,56 @@ func TestEnginesWithOneSeedDecideAlike(t *testing.T) {
 		t.Fatalf("two runs differ:\n%s\n%s", a, b)
 	}
 }
+
+func TestDeadlinesGoFirstWhenTheyAreNearAndFallBackWhenTheyAreLost(t *testing.T) {
+	w := newWorld(t, engine.Config{Heads: 2, MostEntries: 12})
+	worker := w.worker("one", func(w *models.Worker) { w.Slots = 1 })
+	ten := func(n *engine.NewTask) { n.EstimateMS = 10_000 }
+	var old []engine.NewTask
+	for range 10 {
+		old = append(old, w.task(ten))
+	}
+	w.submit(old...)
+	w.advance(5 * time.Second)
+	by := func(d time.Duration) func(*engine.NewTask) {
+		return func(n *engine.NewTask) { ten(n); n.Deadline = w.now.Add(d) }
+	}
+	ids := w.submit(w.task(by(60*time.Second)), w.task(by(30*time.Second)), w.task(by(5*time.Second)), w.task(by(24*time.Hour)))
+	w.advance(2 * time.Second)
+	var order []models.ID
+	for range 14 {
+		lease := w.claim(worker, 1)[0]
+		order = append(order, lease.Row.ID)
+		w.advance(10 * time.Second)
+		w.settle(worker, ok(lease))
+	}
+	if order[0] != ids[1] || order[1] != ids[0] {
+		t.Fatalf("the tasks due in 30 s and 60 s did not go first")
+	}
+	if order[2] != old[0].ID || order[12] != ids[2] || order[13] != ids[3] {
+		t.Fatalf("the lost one and the one with a day left did not keep their rank")
+	}
+}
+
+func TestDeadlinesNeverStarveWhatHasAged(t *testing.T) {
+	w := newWorld(t, engine.Config{})
+	worker := w.worker("one", func(w *models.Worker) { w.Slots = 1 })
+	long := func(n *engine.NewTask) { n.EstimateMS = 1000 }
+	aged := w.submit(w.task(long), w.task(long))
+	w.advance(31 * time.Minute)
+	var due []engine.NewTask
+	for range 4 {
+		due = append(due, w.task(long, func(n *engine.NewTask) { n.Deadline = w.now.Add(6 * time.Second) }))
+	}
+	w.submit(due...)
+	w.advance(time.Second)
+	var order []models.ID
+	for range 4 {
+		lease := w.claim(worker, 1)[0]
+		order = append(order, lease.Row.ID)
+		w.settle(worker, ok(lease))
+	}
+	if order[0] != due[0].ID || order[1] != aged[0] || order[2] != due[1].ID || order[3] != aged[1] {
+		t.Fatalf("aged tasks were passed over more than every second time")
+	}
+}

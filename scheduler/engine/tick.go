@@ -28,6 +28,7 @@ func (e *Engine) tick() (*Answer, error) {
 		e.swept = e.now
 		e.sweepLeases()
 		e.saveFlows()
+		e.measureLead()
 	}
 	if e.now-e.saved >= saveEvery {
 		e.saved = e.now

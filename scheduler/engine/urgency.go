@@ -1,0 +1,104 @@
+package engine
+
+import (
+	"nightshift/models"
+	"nightshift/scheduler/board"
+)
+
+const (
+	// marginSeconds and marginShare are what a latest start leaves for claiming and for estimates that are a little off.
+	marginSeconds = 1.0
+	marginShare   = 0.05
+	// startQuantile is how sure a run time must be when it is counted back from a deadline.
+	startQuantile = 0.7
+)
+
+// agedAfter is the ageing bound: how long a task of a kind may wait before others no longer pass it.
+var agedAfter = [4]models.Instant{models.Realtime: 30e6, models.IO: 2 * 60e6, models.Compute: 15 * 60e6, models.Batch: 30 * 60e6}
+
+// rank fixes a task's place in its line the first time it is ready: by age and priority and, with a deadline, by the
+// moment it must start. Linear ageing never changes the order of two tasks, so both keys are written once.
+func (e *Engine) rank(c *change) {
+	c.row.ReadyAt = e.now
+	c.row.AgeKey = models.AgeKeyOf(e.now, c.row.Priority)
+	if c.row.Deadline > 0 {
+		seconds := e.expected(&c.row, startQuantile)
+		c.row.LatestStart = max(1, c.row.Deadline-models.Instant((seconds*(1+marginShare)+marginSeconds)*1e6))
+	}
+}
+
+// expected is the run time of a task in seconds that a share q of its like stay within; its own estimate goes first.
+func (e *Engine) expected(row *models.Task, q float64) float64 {
+	if row.EstimateMS > 0 {
+		return float64(row.EstimateMS) / 1000
+	}
+	return e.book.Quantile(e.board.TenantOf(row.Env), row.Class, q)
+}
+
+// hopeless says that a task can no longer make its deadline, even if it started now and ran as expected.
+func (e *Engine) hopeless(row *models.Task) bool {
+	margin := models.Instant((float64(row.Deadline-row.LatestStart)/1e6-marginSeconds)*marginShare/(1+marginShare)*1e6 + marginSeconds*1e6)
+	return e.now > row.LatestStart+margin
+}
+
+// nextOf is what a line would start next: the head by rank, or the one that must start first to make its deadline once
+// that moment is near. A head past the ageing bound is passed over at most every second time.
+func (e *Engine) nextOf(line *board.Line) (entry *board.Entry, urgent bool) {
+	head := e.headOf(line)
+	due := e.urgentOf(line)
+	if due == nil || due.Row.LatestStart-e.now > e.lead[line.Kind] {
+		return head, false
+	}
+	if head != nil && line.UrgentLast && e.now-head.Row.ReadyAt > agedAfter[line.Kind] {
+		return head, false
+	}
+	return due, true
+}
+
+// urgentOf is the line's most urgent task whose key has room. Those that can no longer make it fall back to their rank.
+func (e *Engine) urgentOf(line *board.Line) *board.Entry {
+	for {
+		due := line.Urgent()
+		switch {
+		case due == nil:
+			return nil
+		case e.hopeless(&due.Row):
+			e.board.Demote(line)
+		case !e.board.Open(&due.Row):
+			e.parkEntry(due)
+		default:
+			return due
+		}
+	}
+}
+
+// measureLead says, a kind each, how far ahead deadlines must be looked at: as long as the ready work takes on all slots.
+func (e *Engine) measureLead() {
+	slots := int64(0)
+	for _, p := range e.board.Pools { // any order: a sum
+		slots += p.Slots
+	}
+	for _, kind := range models.Kinds() {
+		seconds := 0.0
+		for _, q := range e.board.Queues(kind) {
+			for _, line := range q.Lines {
+				seconds += float64(line.Ready) * e.lineSeconds(line)
+			}
+		}
+		e.lead[kind] = models.Instant((seconds/float64(max(slots, 1)) + marginSeconds) * 1e6)
+	}
+}
+
+// lineSeconds is the mean run time of a line's tasks: of their own estimates at hand, else of what was seen.
+func (e *Engine) lineSeconds(line *board.Line) float64 {
+	sum, n := 0.0, 0
+	for i := 0; i < line.Windowed() && i < 32; i++ {
+		if row := &line.At(i).Row; row.EstimateMS > 0 {
+			sum, n = sum+float64(row.EstimateMS)/1000, n+1
+		}
+	}
+	if n > 0 {
+		return sum / float64(n)
+	}
+	return e.book.Mean(line.Tenant, line.ID.Class)
+}
