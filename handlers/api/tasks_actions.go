@@ -148,7 +148,7 @@ func again(row *postgres.TaskRow, id models.ID) engine.NewTask {
 	task := engine.NewTask{
 		ID: id, Class: row.Needs, Lane: row.LaneName, Priority: row.Priority, ExpiresInSeconds: in.ExpiresInSeconds,
 		SoftSeconds: row.SoftSeconds, HardSeconds: row.HardSeconds, MaxAttempts: row.MaxAttempts, HasPolicy: row.Has(models.HasPolicy),
-		FailWhenSpent: row.Has(models.FailWhenSpent), EstimateMS: row.EstimateMS, LimitKey: row.LimitKey, KeyLimit: row.KeyLimit,
+		FailWhenSpent: row.Has(models.FailWhenSpent), Deadline: row.Deadline, EstimateMS: row.EstimateMS, LimitKey: row.LimitKey, KeyLimit: row.KeyLimit,
 		Input: in.text(), Payload: row.Payload, Trace: row.Trace, RedriveOf: row.ID,
 	}
 	task.Class.Number = 0

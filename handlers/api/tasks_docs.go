@@ -15,6 +15,7 @@ type TaskInput struct {
 	Priority         int                `json:"priority" minimum:"0" maximum:"100" doc:"50 when left out; a point is worth 60 s of waiting"`
 	RunAt            handlers.Time      `json:"run_at" doc:"not before then"`
 	DelaySeconds     float64            `json:"delay_seconds" minimum:"0" doc:"counts from acceptance, or from the end of the dependencies"`
+	Deadline         handlers.Time      `json:"deadline" doc:"it should have ended by then: orders the tenant's tasks, ends nothing"`
 	ExpiresInSeconds float64            `json:"expires_in_seconds" doc:"it must have started by then, from run_at or creation"`
 	Resources        ResourcesInput     `json:"resources"`
 	Model            string             `json:"model" doc:"a model's name"`

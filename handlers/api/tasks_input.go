@@ -68,6 +68,7 @@ var members = map[string]func(*draft, body.Value){
 	"priority":              func(d *draft, v body.Value) { d.given.priority = true; d.task.Priority = int16(v.Int(0, 100)) },
 	"run_at":                (*draft).runAt,
 	"delay_seconds":         (*draft).delay,
+	"deadline":              func(d *draft, v body.Value) { d.task.Deadline = v.Time() },
 	"expires_in_seconds":    func(d *draft, v body.Value) { d.input.ExpiresInSeconds = seconds(v, aMoment) },
 	"resources":             (*draft).resources,
 	"model":                 (*draft).model,
@@ -89,7 +90,7 @@ var members = map[string]func(*draft, body.Value){
 
 // notBuilt names members that ask for what does not exist yet, with the value beside null that asks for nothing.
 var notBuilt = map[string]string{
-	"deadline": "", "secrets": "{}", "permissions": "[]", "ordered": "false", "rate_keys": "[]", "dedupe": "", "watermark": "",
+	"secrets": "{}", "permissions": "[]", "ordered": "false", "rate_keys": "[]", "dedupe": "", "watermark": "",
 	"budget": "{}", "run_if": "", "needs_approval": "false",
 }
 

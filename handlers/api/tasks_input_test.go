@@ -111,7 +111,7 @@ func TestTaskInputRefuses(t *testing.T) {
 		{`"type":"a","on_attempts_exhausted":"explode"`, "body.on_attempts_exhausted"},
 		{`"type":"a","description":"` + strings.Repeat("x", 4097) + `"`, "body.description"},
 
-		{`"type":"a","deadline":"2026-09-17T21:00:00Z"`, "body.deadline"},
+		{`"type":"a","deadline":"soon"`, "body.deadline"},
 		{`"type":"a","permissions":["internet.search"]`, "body.permissions"},
 		{`"type":"a","secrets":{"A":"secret://a"}`, "body.secrets"},
 		{`"type":"a","ordered":true`, "body.ordered"},

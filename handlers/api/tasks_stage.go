@@ -65,7 +65,7 @@ func (s *stager) part(tasks []engine.NewTask, first int) error {
 func (s *stager) row(t *engine.NewTask) models.Task {
 	in := s.known[internKey(t)]
 	row := models.Task{
-		Env: s.env, ID: t.ID, State: models.Staged, Lane: in.Lane, Class: in.Class, Priority: t.Priority, WakeAt: t.RunAt,
+		Env: s.env, ID: t.ID, State: models.Staged, Lane: in.Lane, Class: in.Class, Priority: t.Priority, WakeAt: t.RunAt, Deadline: t.Deadline,
 		ExpiresAt: models.Instant(t.ExpiresInSeconds) * 1_000_000, CreatedAt: s.staging.At, UpdatedAt: s.staging.At, MaxAttempts: t.MaxAttempts,
 		Remaining: int32(len(t.DependsOn)), Workflow: s.flow, Key: t.Key, LimitKey: t.LimitKey, KeyLimit: t.KeyLimit, HardSeconds: t.HardSeconds,
 		SoftSeconds: t.SoftSeconds, DelaySeconds: t.DelaySeconds, EstimateMS: t.EstimateMS,

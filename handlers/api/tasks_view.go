@@ -19,7 +19,7 @@ type TaskView struct {
 	Priority         int16              `json:"priority"`
 	RunAt            handlers.Time      `json:"run_at"`
 	DelaySeconds     *int32             `json:"delay_seconds" doc:"null: a delay is answered as run_at"`
-	Deadline         *string            `json:"deadline"`
+	Deadline         handlers.Time      `json:"deadline"`
 	ExpiresInSeconds *int32             `json:"expires_in_seconds"`
 	ExpiresAt        handlers.Time      `json:"expires_at"`
 	Resources        ResourcesView      `json:"resources"`
@@ -132,7 +132,7 @@ func viewTask(row *postgres.TaskRow, environment string, in postgres.Include, li
 	input := ParseInput(row.Input)
 	v := &TaskView{
 		ID: row.ID.Text(models.TaskPrefix), Type: row.Needs.Type, Lane: row.LaneName, Priority: row.Priority, RunAt: runAt(row, &input),
-		ExpiresInSeconds: handlers.Null(input.ExpiresInSeconds), ExpiresAt: handlers.Time(row.ExpiresAt),
+		Deadline: handlers.Time(row.Deadline), ExpiresInSeconds: handlers.Null(input.ExpiresInSeconds), ExpiresAt: handlers.Time(row.ExpiresAt),
 		Resources: viewResources(&row.Needs), Model: viewModel(row), EstimatedCostUSD: input.EstimatedCostUSD,
 		Timeout:     TimeoutView{Soft: handlers.Null(row.SoftSeconds), Hard: handlers.Null(row.HardSeconds)},
 		RetryPolicy: models.DefaultRetryPolicy(), Permissions: handlers.List(row.Needs.Permissions), Secrets: map[string]string{},

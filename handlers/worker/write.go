@@ -64,7 +64,9 @@ func appendLease(b []byte, lease *engine.Lease, brief *postgres.Brief) []byte {
 	b = appendSeconds(b, row.SoftSeconds)
 	b = append(b, `,"hard_seconds":`...)
 	b = appendSeconds(b, row.HardSeconds)
-	b = append(b, `,"total_seconds":null},"deadline":null,"traceparent":`...)
+	b = append(b, `,"total_seconds":null},"deadline":`...)
+	b = appendMoment(b, row.Deadline)
+	b = append(b, `,"traceparent":`...)
 	b = appendTextOrNull(b, brief.Trace)
 	b = append(b, `,"permissions":[],"secrets":{},"checkpoint":`...)
 	b = appendRaw(b, brief.Checkpoint)
@@ -83,7 +85,9 @@ func appendLease(b []byte, lease *engine.Lease, brief *postgres.Brief) []byte {
 	} else {
 		b = append(b, `null`...)
 	}
-	b = append(b, `,"children":[],"events":[],"items":null,"partition":null,"run":null,"verify":false,"idempotency_key":"`...)
+	b = append(b, `,"children":[],"events":[],"items":null,"partition":null,"run":null,"verify":`...)
+	b = strconv.AppendBool(b, row.ErrorClass == "outcome_unknown") // what the last attempt did is to be found out, not done again
+	b = append(b, `,"idempotency_key":"`...)
 	if !row.Workflow.IsZero() {
 		b = append(b, row.Workflow.Text(models.WorkflowPrefix)...)
 		b = append(b, ':')
@@ -92,6 +96,16 @@ func appendLease(b []byte, lease *engine.Lease, brief *postgres.Brief) []byte {
 	b = append(b, `","labels":`...)
 	b = appendLabels(b, brief.Input)
 	return append(b, '}')
+}
+
+// appendMoment writes a time, or null for none.
+func appendMoment(b []byte, at models.Instant) []byte {
+	if at == 0 {
+		return append(b, `null`...)
+	}
+	b = append(b, '"')
+	b = append(b, handlers.Time(at).String()...)
+	return append(b, '"')
 }
 
 func appendDependency(b []byte, d *postgres.Dependency) []byte {
