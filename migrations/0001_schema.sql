@@ -272,6 +272,7 @@ CREATE TABLE attempts (
     result         text,
     PRIMARY KEY (env, task, n)
 );
+CREATE INDEX attempts_finished ON attempts USING brin (finished_at) WITH (autosummarize = on); -- written in its order: next to free
 
 CREATE TABLE progress (
     env        int  NOT NULL,

@@ -27,7 +27,7 @@ const noID = `'00000000-0000-0000-0000-000000000000'::uuid`
 
 // readTaskColumns are those of t in the order of taskTargets; what has no value comes as zero.
 const readTaskColumns = `t.env, t.id, t.state, coalesce(t.gate, ''), t.lane, t.class, t.priority, t.age_key, coalesce(t.ready_at, 0),
-	coalesce(t.wake_at, 0), coalesce(t.expires_at, 0), t.created_at, t.updated_at, coalesce(t.started_at, 0),
+	coalesce(t.wake_at, 0), coalesce(t.expires_at, 0), coalesce(t.deadline, 0), coalesce(t.latest_start, 0), t.created_at, t.updated_at, coalesce(t.started_at, 0),
 	coalesce(t.finished_at, 0), t.attempt, t.attempts_used, t.max_attempts, coalesce(t.leases_lost, 0), t.remaining, t.killed,
 	coalesce(t.workflow, ` + noID + `), coalesce(t.parent, ` + noID + `), coalesce(t.key, ''), coalesce(t.idem_key, ''),
 	coalesce(t.limit_key, ''), coalesce(t.key_limit, 0), coalesce(t.worker, ` + noID + `), coalesce(t.attempt_id, ` + noID + `),
@@ -38,7 +38,7 @@ const readTaskColumns = `t.env, t.id, t.state, coalesce(t.gate, ''), t.lane, t.c
 func taskTargets(t *models.Task) []any {
 	return []any{
 		&t.Env, idTo(&t.ID), (*int16)(&t.State), &t.Gate, &t.Lane, &t.Class, &t.Priority, &t.AgeKey, atTo(&t.ReadyAt),
-		atTo(&t.WakeAt), atTo(&t.ExpiresAt), atTo(&t.CreatedAt), atTo(&t.UpdatedAt), atTo(&t.StartedAt),
+		atTo(&t.WakeAt), atTo(&t.ExpiresAt), atTo(&t.Deadline), atTo(&t.LatestStart), atTo(&t.CreatedAt), atTo(&t.UpdatedAt), atTo(&t.StartedAt),
 		atTo(&t.FinishedAt), &t.Attempt, &t.AttemptsUsed, &t.MaxAttempts, &t.LeasesLost, &t.Remaining, &t.Killed,
 		idTo(&t.Workflow), idTo(&t.Parent), &t.Key, &t.IdemKey,
 		&t.LimitKey, &t.KeyLimit, idTo(&t.Worker), idTo(&t.AttemptID),

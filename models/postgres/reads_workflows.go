@@ -118,16 +118,7 @@ func countStates(ctx context.Context, tx pgx.Tx, v *models.Workflow) error {
 	if err != nil {
 		return err
 	}
-	v.Counts = models.Counts{}
-	var state models.State
-	var n int32
-	_, err = pgx.ForEachRow(rows, []any{(*int16)(&state), &n}, func() error {
-		if state == models.Staged {
-			state = models.Pending
-		}
-		v.Counts[state] += n
-		return nil
-	})
+	v.Counts, err = collectCounts(rows)
 	return err
 }
 
