@@ -127,12 +127,12 @@ func (n *night) pagesShowWhatThereIs(t *testing.T) {
 	b := n.signedIn(operator)
 	n.await("the saved counts", func() bool { return strings.Contains(b.get("/workflows").html, `1<span class="faint">/4`) })
 	for path, want := range map[string][]string{
-		"/":                                   {"night &lt;of&gt; north", "invalid_input", "not text:", "1</b> live"},
+		"/":                                   {"night &lt;of&gt; north", "invalid_input", "not text:", "1</b> live", `title="1 pending"`, `title="1 scheduled"`, `title="1 succeeded"`},
 		"/tasks":                              {"document.ingest", "llm.generate", "report.write", "scheduled"},
 		"/tasks?q=state:dead_letter":          {"chunk", "invalid_input"},
 		"/tasks?q=state:gone":                 {"There is no state “gone”."},
 		"/tasks/" + task(n.done):              {"succeeded", "documents", "cpu seconds", "docs"},
-		"/tasks/" + task(n.dead):              {"Redrive", "Discard", "at chunk.go:88", "&lt;/script&gt;"},
+		"/tasks/" + task(n.dead):              {"Waited for by", "index", "Redrive", "Discard", "at chunk.go:88", "&lt;/script&gt;"},
 		"/tasks/" + task(n.running):           {"vectors", "customer", "Lease until", "Cancel"},
 		"/tasks/" + task(n.waiting):           {"Why is it waiting?", "Waits for other tasks", "on finished", "embed"},
 		"/tasks/" + task(n.outside):           {"No worker can run it", "account:42"},
@@ -143,8 +143,8 @@ func (n *night) pagesShowWhatThereIs(t *testing.T) {
 		"/workers":                            {"minilm", "GPU 0", "1 / 8", "token-file"},
 		"/workers/" + n.worker.ID.Text("wrk"): {"every tenant", "embed", "Drain"},
 		"/lanes":                              {"realtime", "compute", "Pause"},
-		"/tenants":                            {"North &amp; Sons", "South", "New tenant"},
-		"/system":                             {"Epoch", "Replicas", n.url},
+		"/tenants":                            {"North &amp; Sons", "South", "New tenant", "Done today"},
+		"/system":                             {"Epoch", "Replicas", n.url, "PostgreSQL", "Oldest transaction", "Connections"},
 		"/start":                              {"/v1/tasks", "Get a token"},
 	} {
 		got := b.get(path)

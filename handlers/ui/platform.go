@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"fmt"
 	"runtime"
 	"strconv"
 	"strings"
@@ -27,8 +28,12 @@ func (p *pages) showTenants(c *fiber.Ctx, status int, form templates.TenantForm)
 	}
 	view := templates.TenantsView{Form: form}
 	shares := sharesOf(p.look(c, &engine.Look{Shares: true}).Shares)
+	figures, err := p.reads.TenantFigures(c.UserContext())
+	view.Counted = err == nil // too many to count: the page stands without
 	for _, t := range rows {
+		f := figures[t.Number]
 		view.Tenants = append(view.Tenants, templates.TenantRow{
+			Ready: int(f.Ready), Running: int(f.Running), Dead: int(f.Dead), Succeeded: int(f.DoneToday),
 			ID: t.ID.Text(models.TenantPrefix), Slug: t.Slug, Name: t.Name, Weight: t.Weight, Timezone: t.Timezone, Suspended: t.Suspended,
 			Got: shares[t.Number].got, Deserved: shares[t.Number].deserved, CreatedAt: t.CreatedAt.Time(),
 		})
@@ -159,7 +164,19 @@ func (p *pages) systemView(c *fiber.Ctx) (view templates.SystemView, err error) 
 	if stats := p.look(c, &engine.Look{Stats: true}).Stats; stats != nil {
 		view.Board = boardPairs(stats)
 	}
-	return view, nil
+	database, err := p.World.Database(c.UserContext())
+	view.Database = databasePairs(&database)
+	return view, err
+}
+
+func databasePairs(d *postgres.Database) []templates.Pair {
+	return []templates.Pair{
+		{Name: "PostgreSQL", Value: d.Version},
+		{Name: "Size", Value: fmt.Sprintf("%.1f MB", float64(d.SizeBytes)/(1<<20))},
+		{Name: "Oldest transaction", Value: fmt.Sprintf("%.1f s", d.OldestTransactionSeconds)},
+		{Name: "Connections", Value: fmt.Sprintf("%d of %d", d.Connections, d.MostConnections)},
+		{Name: "Dead rows", Value: strconv.FormatInt(d.DeadRows, 10)},
+	}
 }
 
 func boardPairs(s *engine.Stats) []templates.Pair {

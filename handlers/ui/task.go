@@ -65,7 +65,7 @@ func describeTask(row *postgres.TaskRow) templates.TaskView {
 		ID: row.ID.Text(models.TaskPrefix), Type: row.Needs.Type, Key: row.Key, Description: input.Description, State: row.State.String(),
 		Kind: row.Kind.String(), Lane: row.LaneName, Priority: int(row.Priority), Attempt: int(row.Attempt), MaxAttempts: int(row.MaxAttempts),
 		AttemptsUsed: int(row.AttemptsUsed), CreatedAt: row.CreatedAt.Time(), ReadyAt: row.ReadyAt.Time(), StartedAt: row.StartedAt.Time(),
-		FinishedAt: row.FinishedAt.Time(), ExpiresAt: row.ExpiresAt.Time(), Progress: string(row.Progress), Payload: string(row.Payload),
+		FinishedAt: row.FinishedAt.Time(), Deadline: row.Deadline.Time(), ExpiresAt: row.ExpiresAt.Time(), Progress: string(row.Progress), Payload: string(row.Payload),
 		Resources: resources(&row.Needs), Labels: sortedPairs(input.Labels), Rules: rules(row, &input), Curl: curl(row, &input),
 		Cancel: !row.State.Final() && row.State != models.CancelRequested, Retry: row.State == models.DeadLetter, Discard: row.State == models.DeadLetter,
 		Cost: cost(row.Usages, input.EstimatedCostUSD),
@@ -143,18 +143,46 @@ func (p *pages) lineage(c *fiber.Ctx, row *postgres.TaskRow, view *templates.Tas
 	for _, edge := range row.DependsOn {
 		ids, on[edge.From] = append(ids, edge.From), edge.On
 	}
-	if len(ids) == 0 {
-		return nil
-	}
-	rows, err := p.reads.TasksByID(c.UserContext(), caller.Scope(), caller.Env, ids, postgres.Include{})
-	for i := range rows {
-		ref := taskRef(&rows[i])
-		if how := on[rows[i].ID]; how != models.OnSucceeded {
-			ref.Note = "on " + how.String()
+	if len(ids) > 0 {
+		rows, err := p.reads.TasksByID(c.UserContext(), caller.Scope(), caller.Env, ids, postgres.Include{})
+		if err != nil {
+			return err
 		}
-		view.Dependencies = append(view.Dependencies, ref)
+		for i := range rows {
+			view.Dependencies = append(view.Dependencies, dependencyRef(&rows[i], on[rows[i].ID]))
+		}
+	}
+	return p.descent(c, row, view)
+}
+
+// lineageMost is how many of each a page names.
+const lineageMost = 50
+
+// descent adds what waits for the task and what it spawned.
+func (p *pages) descent(c *fiber.Ctx, row *postgres.TaskRow, view *templates.TaskView) error {
+	caller, ctx := handlers.CallerOf(c), c.UserContext()
+	if row.Has(models.HasDependants) {
+		waiting, err := p.reads.Dependants(ctx, caller.Scope(), row.Env, row.ID, lineageMost)
+		if err != nil {
+			return err
+		}
+		for i := range waiting {
+			view.Dependants = append(view.Dependants, dependencyRef(&waiting[i], waiting[i].DependsOn[0].On))
+		}
+	}
+	children, err := p.reads.Children(ctx, caller.Scope(), row.Env, row.ID, lineageMost)
+	for i := range children {
+		view.Children = append(view.Children, taskRef(&children[i]))
 	}
 	return err
+}
+
+func dependencyRef(row *postgres.TaskRow, on models.On) templates.Ref {
+	ref := taskRef(row)
+	if on != models.OnSucceeded {
+		ref.Note = "on " + on.String()
+	}
+	return ref
 }
 
 func taskRef(row *postgres.TaskRow) templates.Ref {

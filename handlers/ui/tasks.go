@@ -74,20 +74,46 @@ func queryLine(c *fiber.Ctx) string {
 	return handlers.Shorten(line, 1000)
 }
 
-// stateCounts is how many tasks stand where, as far as that is known without a long count: what the brain has on its
-// board, and the dead letters.
+// stateCounts is how many tasks stand where. Of a large environment only the newest tasks are counted: what the brain has
+// on its board and the dead letters are known beyond them, of the other states there are at least so many.
 func (p *pages) stateCounts(c *fiber.Ctx) []templates.StateCount {
-	caller := handlers.CallerOf(c)
-	var ready, running int64
-	for _, lane := range p.look(c, &engine.Look{Lanes: caller.Env}).Lanes {
-		ready, running = ready+lane.Depth, running+lane.Running
+	caller, ctx := handlers.CallerOf(c), c.UserContext()
+	counts, err := p.reads.StateCounts(ctx, caller.Scope(), caller.Env)
+	if err != nil {
+		return nil // the page stands without figures
 	}
-	counts := []templates.StateCount{{State: "running", Count: int(running)}, {State: "ready", Count: int(ready)}}
+	large := counts.Total() >= postgres.StatesWithin
+	known := map[models.State]templates.StateCount{}
+	if large {
+		known = p.countedBeyond(c)
+	}
+	var out []templates.StateCount
+	for state := models.Scheduled; state <= models.Skipped; state++ {
+		entry, exact := known[state]
+		if !exact {
+			entry = templates.StateCount{Count: int(counts[state]), More: large && counts[state] > 0}
+		}
+		entry.State = state.String()
+		out = append(out, entry)
+	}
+	return out
+}
+
+// countedBeyond is what is known of all tasks without a long count.
+func (p *pages) countedBeyond(c *fiber.Ctx) map[models.State]templates.StateCount {
+	caller, known := handlers.CallerOf(c), map[models.State]templates.StateCount{}
+	if lanes := p.look(c, &engine.Look{Lanes: caller.Env}).Lanes; len(lanes) > 0 {
+		var ready, running int64
+		for _, lane := range lanes {
+			ready, running = ready+lane.Depth, running+lane.Running
+		}
+		known[models.Ready], known[models.Running] = templates.StateCount{Count: int(ready)}, templates.StateCount{Count: int(running)}
+	}
 	dead, more, err := p.reads.CountTasks(c.UserContext(), caller.Scope(), caller.Env, &postgres.TaskFilter{States: []models.State{models.DeadLetter}})
 	if err == nil {
-		counts = append(counts, templates.StateCount{State: "dead_letter", Count: int(dead), More: more})
+		known[models.DeadLetter] = templates.StateCount{Count: int(dead), More: more}
 	}
-	return counts
+	return known
 }
 
 // taskRows adds the names of workers and workflows to rows.
