@@ -219,6 +219,7 @@ func (w *Work) makeFlow(d *handlers.Deps, c *fiber.Ctx, f *flowReader, once *eng
 		}
 		answer, err = f.stager.flip(flow, once)
 	} else {
+		lookAhead(f.pending)
 		answer, err = ask(d, c, func(cmd *engine.Command) {
 			cmd.Submit = &engine.Submit{Env: handlers.CallerOf(c).Env, Tasks: f.pending, Workflow: flow, Once: once}
 		})
@@ -237,4 +238,30 @@ func (w *Work) makeFlow(d *handlers.Deps, c *fiber.Ctx, f *flowReader, once *eng
 		}
 	}
 	return &handlers.Made{Status: fiber.StatusCreated, Location: "/v1/workflows/" + v.ID, Body: v}, nil
+}
+
+// unknownMS stands for the run time of a task that names no estimate, where paths are compared.
+const unknownMS = 1000
+
+// lookAhead tells each task of a workflow how long the rest of its critical path is.
+func lookAhead(tasks []engine.NewTask) {
+	at := make(map[models.ID]dag.Node, len(tasks))
+	weights := make([]int64, len(tasks))
+	for i := range tasks {
+		at[tasks[i].ID] = dag.Node(i)
+		if weights[i] = tasks[i].EstimateMS; weights[i] == 0 {
+			weights[i] = unknownMS
+		}
+	}
+	var edges []dag.Edge
+	for i := range tasks {
+		for _, d := range tasks[i].DependsOn {
+			if from, inside := at[d.Task]; inside {
+				edges = append(edges, dag.Edge{From: from, To: dag.Node(i)})
+			}
+		}
+	}
+	for i, ms := range dag.Ahead(weights, edges) {
+		tasks[i].AheadMS = ms
+	}
 }

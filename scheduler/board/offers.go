@@ -1,6 +1,7 @@
 package board
 
 import (
+	"cmp"
 	"container/heap"
 	"slices"
 
@@ -168,6 +169,16 @@ func (g *Group) First(pool string, clock *fair.Clock) *Stand {
 		heap.Fix(h, 0)
 	}
 	return nil
+}
+
+// Stands lists what every tenant offers in the group, by tenant.
+func (g *Group) Stands() []*Stand {
+	out := make([]*Stand, 0, len(g.stands))
+	for _, s := range g.stands { // any order: sorted below
+		out = append(out, s)
+	}
+	slices.SortFunc(out, func(a, b *Stand) int { return cmp.Compare(a.Tenant, b.Tenant) })
+	return out
 }
 
 // Of is the stand of one tenant, nil when it offers nothing.

@@ -11,7 +11,7 @@ func (e *Engine) makeTask(s *Submit, p placement, flow *flow) *change {
 		Env: s.Env, ID: t.ID, State: models.Pending, Lane: p.lane.Number, Class: e.internClass(t.Class),
 		Priority: t.Priority, CreatedAt: e.now, UpdatedAt: e.now, MaxAttempts: t.MaxAttempts, Key: t.Key, IdemKey: t.IdemKey,
 		LimitKey: t.LimitKey, KeyLimit: t.KeyLimit, SoftSeconds: t.SoftSeconds, HardSeconds: t.HardSeconds, EstimateMS: t.EstimateMS,
-		WakeAt: t.RunAt, Deadline: t.Deadline,
+		WakeAt: t.RunAt, Deadline: t.Deadline, AgeKey: -AheadKey(t.AheadMS),
 	}
 	if row.HardSeconds == 0 {
 		row.HardSeconds = p.lane.Kind.DefaultHardSeconds()

@@ -114,7 +114,10 @@ func (e *Engine) serve(w *board.Worker, c *Claim) []Lease {
 	r := rationOf(c, w)
 	var leases []Lease
 	for r.most > 0 {
-		entry, cards := e.pick(w, r)
+		entry, cards := e.redeem(w, r)
+		if entry == nil {
+			entry, cards = e.pick(w, r)
+		}
 		if entry == nil {
 			break
 		}
@@ -231,7 +234,7 @@ func (e *Engine) pickOf(w *board.Worker, r *ration, kind models.KindName) (*boar
 			continue
 		}
 		c := e.firstOf(w, g, clock)
-		if c.entry == nil {
+		if c.entry == nil || e.keeps(w, kind, &c.entry.Row, cards) {
 			continue
 		}
 		c.cards = cards

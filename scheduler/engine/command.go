@@ -50,6 +50,7 @@ type NewTask struct {
 	RunAt            models.Instant  `json:"run_at,omitempty"`
 	DelaySeconds     int32           `json:"delay_seconds,omitempty"`
 	Deadline         models.Instant  `json:"deadline,omitempty"`
+	AheadMS          int64           `json:"ahead_ms,omitempty"` // the rest of its workflow's critical path, itself included
 	ExpiresInSeconds int32           `json:"expires_in_seconds,omitempty"`
 	SoftSeconds      int32           `json:"soft_seconds,omitempty"`
 	HardSeconds      int32           `json:"hard_seconds,omitempty"` // 0: the kind's default

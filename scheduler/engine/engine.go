@@ -41,9 +41,10 @@ type Engine struct {
 	losses   []loss
 	numbers  numbers
 	counters map[string]int64
-	lead     [4]models.Instant // how far ahead deadlines are looked at, by kind
-	dirty    bool              // something may fit a parked claim
-	stirred  bool              // so it is since the last batch
+	reserved map[models.ID]*reservation // by worker
+	lead     [4]models.Instant          // how far ahead deadlines are looked at, by kind
+	dirty    bool                       // something may fit a parked claim
+	stirred  bool                       // so it is since the last batch
 	saved    models.Instant
 	swept    models.Instant
 	b        *batch
@@ -76,7 +77,7 @@ func New(cfg Config) *Engine {
 	}
 	return &Engine{
 		cfg: cfg, board: board.New(limits), rng: rand.New(rand.NewChaCha8(cfg.Seed)), book: estimate.NewBook(),
-		flows: map[models.ID]*flow{}, want: map[models.TaskRef]bool{}, starts: map[string]*starts{}, counters: map[string]int64{},
+		flows: map[models.ID]*flow{}, want: map[models.TaskRef]bool{}, starts: map[string]*starts{}, reserved: map[models.ID]*reservation{}, counters: map[string]int64{},
 	}
 }
 

@@ -176,6 +176,12 @@ func (w *world) state(id models.ID) models.State {
 	return row.State
 }
 
+func (w *world) row(id models.ID) models.Task {
+	w.t.Helper()
+	row, _ := w.store.Task(models.TaskRef{Env: w.env, ID: id})
+	return row
+}
+
 func (w *world) want(id models.ID, state models.State) {
 	w.t.Helper()
 	if got := w.state(id); got != state {
@@ -520,5 +526,40 @@ func TestDeadlinesNeverStarveWhatHasAged(t *testing.T) {
 	}
 	if order[0] != due[0].ID || order[1] != aged[0] || order[2] != due[1].ID || order[3] != aged[1] {
 		t.Fatalf("aged tasks were passed over more than every second time")
+	}
+}
+
+func TestAWholeWorkerTaskIsNotStarvedBySmallOnes(t *testing.T) {
+	w := newWorld(t, engine.Config{})
+	worker := w.worker("one", func(w *models.Worker) { w.Slots, w.CPUMilli = 8, 8000 })
+	small := func(n *engine.NewTask) { n.Class.CPUMilli, n.EstimateMS, n.Priority = 1000, 60_000, 100 }
+	whole := w.submit(w.task(func(n *engine.NewTask) { n.Class.CPUMilli, n.EstimateMS = 8000, 60_000 }))[0]
+	running := map[models.ID]engine.Lease{}
+	ends := map[models.ID]models.Instant{}
+	for minute := 0; w.state(whole) == models.Ready; minute++ {
+		if minute > 60 {
+			t.Fatal("the whole-worker task still waits after an hour")
+		}
+		for range 4 { // small ones end at different moments: there is never room for eight by itself
+			w.submit(w.task(small), w.task(small))
+			for _, l := range w.claim(worker, 8) {
+				running[l.Row.ID], ends[l.Row.ID] = l, w.now.Add(60*time.Second)
+			}
+			w.advance(15 * time.Second)
+			for id, l := range running {
+				if w.now >= ends[id] && id != whole {
+					w.settle(worker, ok(l))
+					delete(running, id)
+				}
+			}
+			var beats []engine.Beat
+			for _, l := range running {
+				beats = append(beats, engine.Beat{Token: l.Row.Token})
+			}
+			w.do(&engine.Command{Heartbeat: &engine.Heartbeat{Worker: worker.ID, Session: worker.Session, All: true, Leases: beats}})
+		}
+	}
+	if waited := w.now.Sub(w.row(whole).ReadyAt); waited < 30*time.Minute || waited > 40*time.Minute {
+		t.Fatalf("it started after %s; its bound is 30 minutes", waited)
 	}
 }

@@ -29,6 +29,7 @@ func (e *Engine) tick() (*Answer, error) {
 		e.sweepLeases()
 		e.saveFlows()
 		e.measureLead()
+		e.reserve()
 	}
 	if e.now-e.saved >= saveEvery {
 		e.saved = e.now

@@ -16,11 +16,23 @@ const (
 // agedAfter is the ageing bound: how long a task of a kind may wait before others no longer pass it.
 var agedAfter = [4]models.Instant{models.Realtime: 30e6, models.IO: 2 * 60e6, models.Compute: 15 * 60e6, models.Batch: 30 * 60e6}
 
+// mostAhead bounds what the rest of a critical path is worth in waiting: an hour, sixty points of priority.
+const mostAhead = 3600 * 1_000_000
+
+// AheadKey is what the rest of a workflow's critical path takes off a task's age key, in µs. Until a task is ready its
+// row carries it there, negative.
+func AheadKey(aheadMS int64) int64 { return min(max(aheadMS, 0)*1000, mostAhead) }
+
 // rank fixes a task's place in its line the first time it is ready: by age and priority and, with a deadline, by the
-// moment it must start. Linear ageing never changes the order of two tasks, so both keys are written once.
+// moment it must start. Tasks of a workflow age from its beginning, the longest rest of the critical path first. Linear
+// ageing never changes the order of two tasks, so both keys are written once.
 func (e *Engine) rank(c *change) {
 	c.row.ReadyAt = e.now
-	c.row.AgeKey = models.AgeKeyOf(e.now, c.row.Priority)
+	since := e.now
+	if !c.row.Workflow.IsZero() {
+		since = c.row.CreatedAt
+	}
+	c.row.AgeKey += models.AgeKeyOf(since, c.row.Priority)
 	if c.row.Deadline > 0 {
 		seconds := e.expected(&c.row, startQuantile)
 		c.row.LatestStart = max(1, c.row.Deadline-models.Instant((seconds*(1+marginShare)+marginSeconds)*1e6))

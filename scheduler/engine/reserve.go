@@ -1,0 +1,217 @@
+package engine
+
+import (
+	"cmp"
+	"slices"
+
+	"nightshift/models"
+	"nightshift/scheduler/board"
+	"nightshift/scheduler/fit"
+)
+
+// reservedShare is how much of a pool's workers may be kept for tasks that fit nowhere now, at least one worker.
+const reservedShare = 0.15
+
+// reservation keeps a worker for a task that has waited past its bound and fits nowhere. Its moment never slides: what
+// starts meanwhile ends before it or fits beside the task.
+type reservation struct {
+	task   models.ID
+	row    models.Task
+	worker models.ID
+	pool   string
+	at     models.Instant
+	idle   models.Instant // when something was first refused for it, 0: nothing was
+}
+
+// reserve drops the reservations that have lost their sense and makes those that are due, the longest wait first.
+func (e *Engine) reserve() {
+	for worker, r := range e.reserved { // any order: each on its own
+		w := e.board.Workers[worker]
+		if e.waiting(r) == nil || w == nil || w.State != models.WorkerActive {
+			delete(e.reserved, worker)
+		}
+	}
+	held := map[string]int{}
+	taken := map[models.ID]bool{}
+	for _, r := range e.reserved { // any order: counts
+		held[r.pool]++
+		taken[r.task] = true
+	}
+	for _, entry := range e.starving(taken) {
+		w, at := e.soonest(entry, held)
+		if w != nil {
+			e.reserved[w.ID] = &reservation{task: entry.Row.ID, row: entry.Row, worker: w.ID, pool: w.Pool, at: at}
+			held[w.Pool]++
+		}
+	}
+}
+
+// waiting is the reservation's task while it still stands in its line.
+func (e *Engine) waiting(r *reservation) *board.Entry {
+	if entry := e.board.Held(r.task); entry != nil && entry.Windowed() && entry.Row.State == models.Ready {
+		return entry
+	}
+	return nil
+}
+
+// starving lists the heads past their ageing bound whose class has room on no worker now, the longest wait first.
+func (e *Engine) starving(taken map[models.ID]bool) []*board.Entry {
+	var out []*board.Entry
+	for _, kind := range models.Kinds() {
+		for _, g := range e.board.Groups(kind) {
+			if e.roomFor(kind, g.Class) {
+				continue
+			}
+			for _, stand := range g.Stands() {
+				for _, line := range stand.Lines {
+					head := line.Head()
+					if head != nil && !taken[head.Row.ID] && e.now-head.Row.ReadyAt > agedAfter[kind] && e.board.Open(&head.Row) {
+						out = append(out, head)
+					}
+				}
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b *board.Entry) int {
+		return cmp.Or(cmp.Compare(a.Row.ReadyAt, b.Row.ReadyAt), a.Row.ID.Compare(b.Row.ID))
+	})
+	return out
+}
+
+// roomFor says whether any worker has room for the class right now.
+func (e *Engine) roomFor(kind models.KindName, class int32) bool {
+	for _, w := range e.board.Workers { // any order: whether there is one
+		if w.State != models.WorkerActive || !e.board.Fits(w, class) {
+			continue
+		}
+		if _, ok := w.Use.Room(&w.Worker, kind, e.board.Classes[class]); ok {
+			return true
+		}
+	}
+	return false
+}
+
+// soonest finds the worker that will have room for the task first, of those not kept for others, in pools that may keep
+// one more.
+func (e *Engine) soonest(entry *board.Entry, held map[string]int) (best *board.Worker, at models.Instant) {
+	row := &entry.Row
+	lane := e.board.Lanes[row.Lane]
+	for _, w := range e.workers() {
+		if w.State != models.WorkerActive || e.reserved[w.ID] != nil || !e.board.Fits(w, row.Class) || !e.board.Serves(w, row.Env, lane) {
+			continue
+		}
+		if most := max(1, int(reservedShare*float64(e.board.Pools[w.Pool].Workers))); held[w.Pool] >= most {
+			continue
+		}
+		if free := e.freeAt(w, lane.Kind, e.board.Classes[row.Class]); best == nil || free < at {
+			best, at = w, free
+		}
+	}
+	return best, at
+}
+
+// freeAt is when the worker will have room for the class, as its tasks end by their estimates.
+func (e *Engine) freeAt(w *board.Worker, kind models.KindName, c *models.Class) models.Instant {
+	leases := slices.Clone(w.Leases)
+	slices.SortFunc(leases, func(a, b *board.Lease) int {
+		return cmp.Or(cmp.Compare(e.endOf(a), e.endOf(b)), a.Row().ID.Compare(b.Row().ID))
+	})
+	at := e.now
+	for i := range leases {
+		use := e.useOf(w, leases[i:])
+		if _, ok := use.Room(&w.Worker, kind, c); ok {
+			return at
+		}
+		at = max(at, e.endOf(leases[i]))
+	}
+	return at
+}
+
+// useOf is what of a worker the given leases take.
+func (e *Engine) useOf(w *board.Worker, leases []*board.Lease) *fit.Use {
+	use := fit.NewUse(&w.Worker)
+	for _, l := range leases {
+		use.Take(&w.Worker, l.Kind, e.board.Classes[l.Row().Class], l.Cards)
+	}
+	return use
+}
+
+// endOf is when a running attempt should have ended, by the q95 of its like; one that has run longer may take as long
+// again, and none longer than its hard timeout.
+func (e *Engine) endOf(l *board.Lease) models.Instant {
+	row := l.Row()
+	ran := float64(e.now-row.StartedAt) / 1e6
+	seconds := e.expected(row, 0.95)
+	for seconds < ran {
+		seconds *= 2
+	}
+	if row.HardSeconds > 0 {
+		seconds = min(seconds, float64(row.HardSeconds))
+	}
+	return row.StartedAt + models.Instant(seconds*1e6)
+}
+
+// longest is how long a task that starts now will take at most, as far as backfilling believes it.
+func (e *Engine) longest(row *models.Task) models.Instant {
+	seconds := 3 * e.expected(row, 0.95)
+	if row.EstimateMS > 0 {
+		seconds = float64(row.EstimateMS) / 1000
+	}
+	if row.HardSeconds > 0 {
+		seconds = min(seconds, float64(row.HardSeconds))
+	}
+	return models.Instant(seconds * 1e6)
+}
+
+// keeps says whether starting the task on the worker would break the worker's reservation: it would still run at its
+// moment and would not fit beside it.
+func (e *Engine) keeps(w *board.Worker, kind models.KindName, row *models.Task, cards []int) bool {
+	r := e.reserved[w.ID]
+	if r == nil || r.task == row.ID || e.now+e.longest(row) <= r.at {
+		return false
+	}
+	var stay []*board.Lease
+	for _, l := range w.Leases {
+		if e.endOf(l) > r.at {
+			stay = append(stay, l)
+		}
+	}
+	use := e.useOf(w, stay)
+	use.Take(&w.Worker, kind, e.board.Classes[row.Class], cards)
+	if _, ok := use.Room(&w.Worker, e.board.Lanes[r.row.Lane].Kind, e.board.Classes[r.row.Class]); ok {
+		return false
+	}
+	if r.idle == 0 {
+		r.idle = e.now
+	}
+	return true
+}
+
+// redeem gives the worker the task it was kept for, once there is room. What stood idle meanwhile is its tenant's.
+func (e *Engine) redeem(w *board.Worker, r *ration) (*board.Entry, []int) {
+	res := e.reserved[w.ID]
+	if res == nil {
+		return nil, nil
+	}
+	entry := e.waiting(res)
+	lane := e.board.Lanes[res.row.Lane]
+	if entry == nil || lane == nil {
+		delete(e.reserved, w.ID)
+		return nil, nil
+	}
+	line, class := e.board.Line(board.LineOf(&entry.Row)), e.board.Classes[entry.Row.Class]
+	if line == nil || e.board.Gate(line) != "" || !e.board.Open(&entry.Row) || !r.allows(lane.Kind, class) {
+		return nil, nil
+	}
+	cards, ok := w.Use.Room(&w.Worker, lane.Kind, class)
+	if !ok {
+		return nil, nil
+	}
+	if res.idle > 0 {
+		tenant := e.board.TenantOf(entry.Row.Env)
+		seconds := e.now.Sub(res.idle).Seconds() * e.board.Pools[w.Pool].Share(class)
+		e.board.Clock(w.Pool, lane.Kind).Correct(tenant, seconds, e.board.Weight(tenant))
+	}
+	delete(e.reserved, w.ID)
+	return entry, cards
+}
