@@ -99,6 +99,7 @@ func (w *World) finish() Result {
 	}
 	r.Counters["tasks"] = int64(len(w.all))
 	r.Counters["unfinished"] = int64(w.open)
+	r.Counters["lines"], r.Counters["entries"] = int64(w.engine.Board().Lines()), int64(w.engine.Board().Entries())
 	w.counted()
 	r.Hash, r.Trace = hex.EncodeToString(w.hash.Sum(nil)), w.trace
 	return *r

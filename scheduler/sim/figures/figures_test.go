@@ -1,0 +1,62 @@
+package figures
+
+import (
+	"os"
+	"runtime"
+	"testing"
+	"time"
+)
+
+// The quick figures are held to what must never be crossed; how far each is from its goal, `make sim` prints.
+func TestQuickFigures(t *testing.T) {
+	began := time.Now()
+	around := Around{
+		Traces: os.Getenv("TRACE_DIR"), Clock: func() time.Duration { return time.Since(began) },
+		Heap: func() uint64 {
+			var m runtime.MemStats
+			runtime.GC()
+			runtime.ReadMemStats(&m)
+			return m.HeapAlloc
+		},
+	}
+	made := Run(around, true, nil, nil)
+	if err := Print(testWriter{t}, made, true); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range made {
+		if f.Verdict() == "FAILS" {
+			t.Errorf("%s: "+f.Format+" has crossed "+f.Format+" (%s)", f.Name, f.Value, f.Fails, f.Note)
+		}
+	}
+}
+
+type testWriter struct{ t *testing.T }
+
+func (w testWriter) Write(p []byte) (int, error) {
+	w.t.Logf("\n%s", p)
+	return len(p), nil
+}
+
+func TestVerdicts(t *testing.T) {
+	for want, f := range map[string]Figure{
+		"reached": {Value: 2, Goal: 2, Fails: 5}, "short": {Value: 3, Goal: 2, Fails: 5}, "FAILS": {Value: 0.9, Goal: 2, Fails: 1, More: true},
+	} {
+		if got := f.Verdict(); got != want {
+			t.Errorf("%+v: %s, want %s", f, got, want)
+		}
+	}
+}
+
+// A small form of the figure that takes long: keyed tasks hide nothing.
+func TestKeyedTasksHideNothing(t *testing.T) {
+	l := &lab{}
+	r := l.live(keyScenario(5_000))
+	for _, f := range r.Flows[1:] {
+		if f.Wait.Tasks != 10 || f.Wait.Most > time.Second {
+			t.Errorf("%s: %d of 10 free tasks started, the last after %s", f.Name, f.Wait.Tasks, f.Wait.Most)
+		}
+	}
+	for _, v := range l.violations {
+		t.Error(v)
+	}
+}

@@ -1,0 +1,61 @@
+package figures
+
+import (
+	"fmt"
+	"time"
+)
+
+// speed measures the engine alone, on one thread: a decision is one task chosen and started.
+func speed(l *lab) (out []Figure) {
+	for _, c := range []struct {
+		tenants, classes int
+		goal, fails      float64
+	}{{1_000, 32, 100_000, 50_000}, {10_000, 4, 60_000, 30_000}} {
+		b := newBench(l.Clock, c.tenants, c.classes)
+		b.fill(c.tenants * c.classes * 2)
+		b.cycle(40)
+		b.forget()
+		b.cycle(400)
+		out = append(out, Figure{
+			Name: fmt.Sprintf("decisions a second, %d tenants × %d classes", c.tenants, c.classes), Value: b.rate(b.deciding), Goal: c.goal, Fails: c.fails, Format: "%.0f", More: true,
+			Note: fmt.Sprintf("with their ends %.0f", b.rate(b.deciding+b.settling)),
+		})
+	}
+	return append(out, flatness(l)...)
+}
+
+// flatness compares what a decision costs with a short and a long backlog of the same 100 tenants × 10 classes. The two
+// are measured in turns, so that the machine's mood weighs on both alike.
+func flatness(l *lab) []Figure {
+	short, long := newBench(l.Clock, 100, 10), newBench(l.Clock, 100, 10)
+	short.fill(1_000)
+	long.fill(1_000_000)
+	for _, b := range []*bench{short, long} {
+		b.cycle(40)
+		b.forget()
+	}
+	for range 10 {
+		short.cycle(40)
+		long.cycle(40)
+	}
+	return []Figure{
+		{Name: "cost of a decision, backlog of 1,000,000 ÷ 1,000", Value: short.rate(short.deciding) / long.rate(long.deciding), Goal: 1.3, Fails: 3, Format: "%.2f", Note: fmt.Sprintf("%.0f and %.0f a second", short.rate(short.deciding), long.rate(long.deciding))},
+		{Name: "entries on the board with a backlog of 1,000,000", Value: float64(long.engine.Board().Entries()), Goal: 200_000, Fails: 250_000, Format: "%.0f"},
+	}
+}
+
+// memory is what a task on the board takes, the board being as full as it gets.
+func memory(l *lab) []Figure {
+	b := newBench(l.Clock, 1_000, 32)
+	before := l.Heap()
+	b.fill(96_000)
+	held := b.engine.Board().Entries()
+	used := float64(l.Heap()) - float64(before) - float64(b.bytes())
+	return []Figure{{Name: "bytes a task on the board", Value: used / float64(max(1, held)), Goal: 1_536, Fails: 4_096, Format: "%.0f", Note: fmt.Sprintf("%d entries in %d lines", held, b.engine.Board().Lines())}}
+}
+
+// rate is started tasks a second.
+func (b *bench) rate(spent time.Duration) float64 { return float64(b.started) / max(1e-9, spent.Seconds()) }
+
+// forget begins the measurement anew.
+func (b *bench) forget() { b.deciding, b.settling, b.started = 0, 0, 0 }
