@@ -186,6 +186,9 @@ CREATE TABLE tasks (
     key_limit     int,
     soft_seconds  int,
     delay_seconds int,
+    total_seconds int,
+    depth         int,    -- how many parents stand above it
+    total_until   bigint,
     workflow      uuid,
     parent        uuid,
     worker        uuid,
@@ -219,6 +222,7 @@ CREATE INDEX tasks_freed ON tasks (env, id) WHERE state = 2 AND (remaining = 0 O
 CREATE INDEX tasks_dead ON tasks (env, fingerprint, id) WHERE state = 7;
 CREATE INDEX tasks_workflow ON tasks (env, workflow, id) WHERE workflow IS NOT NULL;
 CREATE UNIQUE INDEX tasks_children ON tasks (env, parent, key) WHERE parent IS NOT NULL;
+CREATE INDEX tasks_by_parent ON tasks (env, parent, id) WHERE parent IS NOT NULL AND flags & 32 = 0; -- not detached
 CREATE UNIQUE INDEX tasks_idem ON tasks (env, idem_key) WHERE idem_key IS NOT NULL AND state BETWEEN 1 AND 8;
 CREATE INDEX tasks_staged ON tasks (staging, id) WHERE state = 0;
 
@@ -246,11 +250,62 @@ CREATE TABLE edges (
     env       int      NOT NULL,
     from_task uuid     NOT NULL,
     to_task   uuid     NOT NULL,
-    fires_on  smallint NOT NULL CHECK (fires_on BETWEEN 0 AND 2), -- 0 succeeded, 1 failed, 2 finished
+    fires_on  smallint NOT NULL CHECK (fires_on BETWEEN 0 AND 3), -- 0 succeeded, 1 failed, 2 finished, 3 a child to its parent
     state     smallint NOT NULL CHECK (state BETWEEN 0 AND 2),
     PRIMARY KEY (env, to_task, from_task, fires_on)
 );
 CREATE INDEX edges_from ON edges (env, from_task); -- not partial: so a change of state stays HOT
+
+-- What was changed of a task's input after its spec was written; NULL: as the spec says.
+CREATE TABLE overrides (
+    env     int  NOT NULL,
+    task    uuid NOT NULL,
+    input   text,
+    payload text,
+    PRIMARY KEY (env, task)
+);
+
+-- Signals to running tasks, until their workers were told.
+CREATE TABLE signals (
+    id   uuid PRIMARY KEY,
+    env  int  NOT NULL,
+    task uuid NOT NULL,
+    name text NOT NULL,
+    data text
+);
+
+-- How good results were, as judged afterwards; the last word of each source.
+CREATE TABLE qualities (
+    env    int    NOT NULL,
+    task   uuid   NOT NULL,
+    source text   NOT NULL,
+    score  float8 NOT NULL CHECK (score BETWEEN 0 AND 1),
+    at     bigint NOT NULL,
+    PRIMARY KEY (env, task, source)
+);
+
+-- Who got a dedupe key last; whether it still holds it, its task's row says.
+CREATE TABLE dedupes (
+    env         int      NOT NULL,
+    key         text     NOT NULL,
+    task        uuid     NOT NULL,
+    while       smallint NOT NULL CHECK (while BETWEEN 0 AND 2), -- 0 queued, 1 live, 2 succeeded
+    ttl_seconds int      NOT NULL,
+    PRIMARY KEY (env, key)
+);
+
+-- Lines that attempts wrote, kept two weeks. The replica that received them writes them.
+CREATE TABLE logs (
+    id      bigint GENERATED ALWAYS AS IDENTITY,
+    env     int    NOT NULL,
+    task    uuid   NOT NULL,
+    attempt int    NOT NULL,
+    at      bigint NOT NULL,
+    level   text   NOT NULL,
+    message text   NOT NULL,
+    PRIMARY KEY (env, task, id)
+);
+CREATE INDEX logs_id ON logs (id);
 
 -- One row an attempt, written when it ends. outcome: models.Outcome.
 CREATE TABLE attempts (
@@ -295,9 +350,29 @@ CREATE TABLE workflows (
     name        text     NOT NULL,
     counts      int[]    NOT NULL, -- by state, as last saved
     input       text     NOT NULL,
+    stops       boolean  NOT NULL, -- on_failure: stop
+    over        boolean  NOT NULL, -- a budget ended it
+    gate        smallint NOT NULL, -- why nothing of it starts: 1 paused, 2 stopped, 4 spent; bits
+    budget      jsonb    NOT NULL, -- its limits
+    depth       int      NOT NULL,
+    grown       int      NOT NULL, -- how often tasks were added
+    ends_at     bigint,            -- by its run time
+    rerun_of    uuid,
     PRIMARY KEY (env, id)
 ) WITH (fillfactor = 70);
 CREATE INDEX workflows_live ON workflows (env, id) WHERE state IN (0, 4);
+CREATE INDEX workflows_held ON workflows (env, id) WHERE gate > 0 OR (ends_at IS NOT NULL AND state IN (0, 4));
+
+-- What workflows used, as rows that add up: one a batch.
+CREATE TABLE flow_spends (
+    env        int    NOT NULL,
+    workflow   uuid   NOT NULL,
+    batch      bigint NOT NULL,
+    cost_micro bigint NOT NULL,
+    tokens     bigint NOT NULL,
+    attempts   bigint NOT NULL,
+    PRIMARY KEY (env, workflow, batch)
+);
 
 -- Bodies too large for one command, until all their rows have entered.
 CREATE TABLE stagings (
@@ -305,13 +380,14 @@ CREATE TABLE stagings (
     env     int     NOT NULL,
     tasks   bigint  NOT NULL,
     at      bigint  NOT NULL,
-    flipped boolean NOT NULL
+    flipped boolean NOT NULL,
+    dropped boolean NOT NULL DEFAULT false -- it never flipped in time: its rows are being deleted
 );
 
 CREATE TABLE cursors (
     id       uuid PRIMARY KEY,
     env      int      NOT NULL,
-    kind     smallint NOT NULL CHECK (kind BETWEEN 0 AND 3),
+    kind     smallint NOT NULL CHECK (kind BETWEEN 0 AND 15),
     finished boolean  NOT NULL,
     target   uuid     NOT NULL,
     after    uuid,
@@ -459,6 +535,7 @@ CREATE TYPE task_wire AS (
     age_key bigint, created_at bigint, updated_at bigint, id uuid,
     ready_at bigint, wake_at bigint, expires_at bigint, deadline bigint, latest_start bigint, started_at bigint,
     finished_at bigint, lease_until bigint, cards bigint, cancel_at bigint, estimate_ms bigint, leases_lost int, key_limit int, soft_seconds int, delay_seconds int,
+    total_seconds int, depth int, total_until bigint,
     workflow uuid, parent uuid, worker uuid, attempt_id uuid, token uuid, fingerprint uuid,
     gate text, key text, idem_key text, limit_key text, error_class text,
     ref uuid, was smallint -- a change: the token and state it was decided on; a staged row: its staging
@@ -522,8 +599,8 @@ DECLARE
 BEGIN
     EXECUTE format('GRANT USAGE ON SCHEMA public TO %s, %s', app, engine);
     FOREACH t IN ARRAY ARRAY['brain', 'batches', 'tenants', 'environments', 'kinds', 'lanes', 'highest', 'classes', 'workers',
-        'virtual_times', 'estimates', 'tasks', 'specs', 'labels', 'edges', 'attempts', 'progress', 'workflows', 'stagings', 'cursors',
-        'done', 'once', 'events', 'audit', 'users', 'memberships', 'sessions', 'api_keys', 'signing_keys', 'replicas', 'vault']
+        'virtual_times', 'estimates', 'tasks', 'specs', 'labels', 'edges', 'attempts', 'progress', 'workflows', 'flow_spends', 'stagings', 'cursors',
+        'overrides', 'signals', 'qualities', 'dedupes', 'logs', 'done', 'once', 'events', 'audit', 'users', 'memberships', 'sessions', 'api_keys', 'signing_keys', 'replicas', 'vault']
     LOOP
         EXECUTE format('ALTER TABLE %I ENABLE ROW LEVEL SECURITY', t);
         EXECUTE format('ALTER TABLE %I FORCE ROW LEVEL SECURITY', t);
@@ -531,7 +608,7 @@ BEGIN
         EXECUTE format('CREATE POLICY engine ON %I TO %s USING (true) WITH CHECK (true)', t, engine);
     END LOOP;
     FOREACH t IN ARRAY ARRAY['environments', 'lanes', 'tasks', 'specs', 'labels', 'edges', 'attempts', 'progress',
-        'workflows', 'stagings', 'cursors', 'events']
+        'overrides', 'qualities', 'logs', 'workflows', 'flow_spends', 'stagings', 'cursors', 'events']
     LOOP
         EXECUTE format('GRANT SELECT ON %I TO %s', t, app);
         EXECUTE format('CREATE POLICY app ON %I FOR SELECT TO %s USING (%s)', t, app,
@@ -559,7 +636,7 @@ END $$;
 
 -- +goose Down
 DROP TABLE vault, replicas, signing_keys, api_keys, sessions, memberships, users, audit, events, once, done, cursors,
-    stagings, workflows, progress, attempts, edges, labels, specs, tasks, estimates, virtual_times, workers, classes, highest, lanes,
+    stagings, flow_spends, workflows, progress, logs, dedupes, qualities, signals, overrides, attempts, edges, labels, specs, tasks, estimates, virtual_times, workers, classes, highest, lanes,
     kinds, environments, tenants, batches, brain;
 DROP FUNCTION expect_rows, expect_brain;
 DROP TYPE task_wire, spec_wire, label_wire, edge_wire, attempt_wire, end_wire, event_wire, line_wire;

@@ -36,13 +36,24 @@ type Plan struct {
 	Late            []Late
 	Events          []Event
 	Audit           []Audit
+	Waits           []Wait // before the changes and the edges that fire
+	Overrides       []Override
+	LabelsGone      []Label // before Labels are written
+	Signals         []Signal
+	SignalsGone     []ID
+	Qualities       []Quality
+	Dedupes         []Dedupe // replaced by environment and key
+	Shuts           []FlowShut
+	Spends          []FlowSpend
 }
 
 // Empty says that there is nothing to commit.
 func (p *Plan) Empty() bool {
 	return len(p.Tenants)+len(p.Environments)+len(p.Kinds)+len(p.Lanes)+len(p.LanesGone)+len(p.Classes)+len(p.Workers)+
 		len(p.Seen)+len(p.Virtual)+len(p.Estimates)+len(p.Workflows)+len(p.WorkflowChanges)+len(p.Tasks)+len(p.Changes)+len(p.Attempts)+
-		len(p.Ends)+len(p.Progress)+len(p.Flips)+len(p.Cursors)+len(p.Done)+len(p.Once)+len(p.Late)+len(p.Events)+len(p.Audit) == 0
+		len(p.Ends)+len(p.Progress)+len(p.Flips)+len(p.Cursors)+len(p.Done)+len(p.Once)+len(p.Late)+len(p.Events)+len(p.Audit)+
+		len(p.Waits)+len(p.Overrides)+len(p.LabelsGone)+len(p.Signals)+len(p.SignalsGone)+len(p.Qualities)+len(p.Dedupes)+
+		len(p.Shuts)+len(p.Spends) == 0
 }
 
 // Change is an existing task's row after the batch. All of After is written, flags and gate too, but the two counters.
@@ -96,10 +107,14 @@ type CursorKind int16
 
 // The cursors.
 const (
-	EnterStaged    CursorKind = iota // staged rows of a staging enter the world
-	CancelWorkflow                   // tasks of a workflow are cancelled or asked to stop
-	RedriveDead                      // dead letters of a fingerprint get another life
-	DiscardDead                      // dead letters of a fingerprint are given up
+	EnterStaged     CursorKind = iota // staged rows of a staging enter the world
+	CancelWorkflow                    // tasks of a workflow are cancelled or asked to stop
+	RedriveDead                       // dead letters of a fingerprint get another life
+	DiscardDead                       // dead letters of a fingerprint are given up
+	CancelChildren                    // children of a task that are not detached are cancelled or asked to stop
+	OpenWorkflow                      // tasks parked because their workflow was shut come back
+	RedriveWorkflow                   // dead letters of a workflow get another life
+	RankWorkflow                      // tasks of a workflow that have its old priority get the new one
 )
 
 // Cursor is work on many rows, done in slices of at most 1,000 between ordinary batches; it survives a brain.
@@ -136,11 +151,15 @@ type Need struct {
 	Stagings  []ID        // what was staged
 	Policies  []TaskRef   // retry policies of failed tasks
 	Tokens    []TokenRef  // reports whose lease is not on the board
+	Children  []ChildRef  // by the key their parent gave them
+	Dedupes   []IdemRef   // who holds a dedupe key
+	Judged    []TaskRef   // what conditions are judged by
 }
 
 // Empty says that only the clock is asked for.
 func (n *Need) Empty() bool {
-	return len(n.Tasks)+len(n.IdemKeys)+len(n.Workflows)+len(n.Once)+len(n.Done)+len(n.Slices)+len(n.Stagings)+len(n.Policies)+len(n.Tokens) == 0
+	return len(n.Tasks)+len(n.IdemKeys)+len(n.Workflows)+len(n.Once)+len(n.Done)+len(n.Slices)+len(n.Stagings)+len(n.Policies)+len(n.Tokens)+len(n.Children)+len(n.Dedupes)+
+		len(n.Judged) == 0
 }
 
 // TaskRef names a row of an environment.
@@ -185,6 +204,9 @@ type Facts struct {
 	Stagings  map[ID]Staging
 	Policies  map[TaskRef]RetryPolicy // from the specs; absent where a spec has none
 	Tokens    map[TokenRef]Attempt    // attempts that ended: Outcome, N, and whether Usage is booked
+	Children  map[ChildRef]Task
+	Dedupes   map[IdemRef]Deduped
+	Judged    map[TaskRef]Judged
 }
 
 // Staging is a body too large for one command, written by a replica as staged rows before it is flipped.
@@ -298,6 +320,8 @@ type Snapshot struct {
 	Freed        []Task // pending with Remaining = 0 or Killed > 0
 	Cursors      []Cursor
 	Flipped      []Staging
+	Signals      []Signal // to live tasks, not delivered yet
+	HeldFlows    []HeldFlow
 }
 
 // Brain is the row that says who decides.

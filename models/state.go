@@ -83,6 +83,8 @@ const (
 	Redriven        Cause = "redriven"         // a dead letter gets another life
 	Discarded       Cause = "discarded"        // a dead letter is given up
 	Edited          Cause = "edited"           // its run_at changed
+	PassedOver      Cause = "skip"             // somebody skipped it
+	RunIfSaysNo     Cause = "run_if"           // its condition says no
 )
 
 // Transition is one row of the Law. Fenced rows need the live lease's token.
@@ -103,6 +105,8 @@ var Law = []Transition{
 	{On: Freed, From: []State{Pending}, To: Ready},
 	{On: Freed, From: []State{Pending}, To: Scheduled}, // its delay counts from the end of the dependencies
 	{On: DependencyDied, From: []State{Scheduled, Pending}, To: Skipped},
+	{On: RunIfSaysNo, From: []State{Pending}, To: Skipped},
+	{On: PassedOver, From: []State{Scheduled, Pending, Ready, RetryWait, DeadLetter}, To: Skipped},
 	{On: TooLate, From: []State{Scheduled, Pending, Ready, RetryWait}, To: Expired},
 	{On: Edited, From: []State{Scheduled, Ready}, To: Scheduled},
 	{On: Edited, From: []State{Scheduled}, To: Ready},
@@ -117,6 +121,8 @@ var Law = []Transition{
 	{On: TimedOut, From: []State{Running}, To: DeadLetter, Fenced: true},
 	{On: TimedOut, From: []State{Running}, To: Failed, Fenced: true},
 	{On: TimedOut, From: []State{CancelRequested}, To: Cancelled, Fenced: true},
+	{On: TimedOut, From: []State{Scheduled, Pending, Ready, RetryWait}, To: DeadLetter}, // the time of all its attempts is over
+	{On: TimedOut, From: []State{Scheduled, Pending, Ready, RetryWait}, To: Failed},
 	{On: Gone, From: []State{Running}, To: Ready, Fenced: true},
 	{On: Gone, From: []State{Running}, To: DeadLetter, Fenced: true},
 	{On: Gone, From: []State{CancelRequested}, To: Cancelled, Fenced: true},

@@ -53,6 +53,9 @@ type Task struct {
 	ErrorClass   string  // of the last failure
 	Fingerprint  ID      // of a dead letter, else zero
 	CancelAt     Instant // when a cancel was asked of a running task
+	TotalSeconds int32   // from the first start over all attempts and waits; 0: no limit
+	TotalUntil   Instant // the moment that makes, known from the first start on
+	Depth        int32   // how many parents stand above it
 }
 
 // Flags are facts of a task's row. HasDependants may be added later by a Change that keeps the state.
@@ -63,10 +66,26 @@ const (
 	HasDependants Flags = 1 << iota // edges lead from it: its end must fire them
 	HasPolicy                       // its spec carries a retry policy of its own
 	FailWhenSpent                   // on_attempts_exhausted: fail
+	NeedsApproval                   // somebody must say yes before it starts
+	Approved                        // somebody did
+	Detached                        // a child on its own: a cancel of its parent does not reach it, and nobody waits for it
+	HasChildren                     // it spawned: a cancel must reach them
+	HasCondition                    // its spec carries a run_if, judged when nothing is left to wait for
+	StopsFlow                       // its failure stops its workflow
+	SpendsFlow                      // its workflow has a limit of cost or tokens: it starts only while that is known
+	SkippedByHand                   // its edges fire as if it had succeeded
 )
 
 // Has says whether f is set.
 func (t *Task) Has(f Flags) bool { return t.Flags&f != 0 }
+
+// EndState is the state by which the task's edges fire.
+func (t *Task) EndState() State {
+	if t.State == Skipped && t.Has(SkippedByHand) {
+		return Succeeded
+	}
+	return t.State
+}
 
 // AgePerPoint is what one point of priority is worth in waiting.
 const AgePerPoint = 60 * 1_000_000
@@ -99,16 +118,17 @@ const (
 	OnSucceeded On = iota
 	OnFailed
 	OnFinished
+	OnChild // of a child to its parent: it fires once the child is final or dead; nobody asks for it by name
 )
 
-var onNames = [...]string{"succeeded", "failed", "finished"}
+var onNames = [...]string{"succeeded", "failed", "finished", "child"}
 
 func (o On) String() string { return onNames[o] }
 
 // ParseOn reads a condition's name.
 func ParseOn(name string) (On, bool) {
 	for o, n := range onNames {
-		if n == name {
+		if n == name && On(o) != OnChild {
 			return On(o), true
 		}
 	}
@@ -143,7 +163,7 @@ func (o On) After(s State) EdgeState {
 		return EdgeFired
 	case !s.Final():
 		return EdgeOpen
-	case o == OnFinished, o == OnSucceeded && s == Succeeded, o == OnFailed && s == Failed:
+	case o == OnFinished, o == OnChild, o == OnSucceeded && s == Succeeded, o == OnFailed && s == Failed:
 		return EdgeFired
 	}
 	return EdgeKilled
@@ -249,9 +269,18 @@ type Workflow struct {
 	Name       string
 	State      WorkflowState
 	Counts     Counts
-	Cancelling bool // it was cancelled and what lives is asked to stop
+	Cancelling bool     // it was cancelled and what lives is asked to stop
+	Stops      bool     // on_failure: stop
+	Over       bool     // a budget ended it
+	Gate       FlowGate // only FlowShut of a plan changes it
+	Budget     Budget
+	Depth      int32   // the deepest task so far
+	Grown      int32   // how often tasks were added to it
+	EndsAt     Instant // by its run time; 0: it does not end by time
+	Used       Spend   // what FlowSpend of all plans add up to
 	Priority   int16
-	Input      json.RawMessage // name, labels, lane, as answered back
+	Input      json.RawMessage // labels and lane, as answered back
+	RerunOf    ID
 	CreatedAt  Instant
 	FinishedAt Instant
 	UpdatedAt  Instant

@@ -24,6 +24,8 @@ func (s *Store) Apply(_ context.Context, p *models.Plan) (*models.Effects, error
 	s.brain.Batch = max(s.brain.Batch, p.Batch)
 	s.configure(p)
 	s.insert(p)
+	s.unusual(p)
+	s.flows(p)
 	for i := range p.Changes {
 		after := p.Changes[i].After
 		old := s.tasks[refOf(&after)]
@@ -97,12 +99,14 @@ func (s *Store) insert(p *models.Plan) {
 	for _, w := range p.WorkflowChanges {
 		ref := models.TaskRef{Env: w.Env, ID: w.ID}
 		row := s.workflows[ref]
-		row.State, row.Counts, row.Cancelling, row.FinishedAt, row.UpdatedAt = w.State, w.Counts, w.Cancelling, w.FinishedAt, w.UpdatedAt
+		w.Gate, w.Name, w.CreatedAt, w.RerunOf, w.Stops = row.Gate, row.Name, row.CreatedAt, row.RerunOf, row.Stops
+		row = w
 		s.workflows[ref] = row
 	}
 	for _, t := range p.Tasks {
 		s.put(t)
 	}
+	s.unlabel(p.LabelsGone)
 	s.beside(p.Specs, p.Labels, p.Edges)
 	for _, a := range p.Attempts {
 		ref := models.TaskRef{Env: a.Env, ID: a.Task}
@@ -122,6 +126,9 @@ func (s *Store) beside(specs []models.Spec, labels []models.Label, edges []model
 	for _, e := range edges {
 		ref := models.TaskRef{Env: e.Env, ID: e.From}
 		s.edges[ref] = append(s.edges[ref], e)
+		if to := (models.TaskRef{Env: e.Env, ID: e.To}); e.On < 3 {
+			s.waitsFor[to] = append(s.waitsFor[to], e.From)
+		}
 	}
 }
 

@@ -15,7 +15,8 @@ func (s *Store) Facts(_ context.Context, need *models.Need) (*models.Facts, erro
 		Now: s.now(), Tasks: map[models.TaskRef]models.Task{}, IdemKeys: map[models.IdemRef]models.Task{},
 		Workflows: map[models.TaskRef]models.Workflow{}, Once: map[models.OnceRef]models.Once{}, Done: map[models.ID]int64{},
 		Slices: map[models.ID][]models.Task{}, Stagings: map[models.ID]models.Staging{}, Policies: map[models.TaskRef]models.RetryPolicy{},
-		Tokens: map[models.TokenRef]models.Attempt{},
+		Tokens: map[models.TokenRef]models.Attempt{}, Children: map[models.ChildRef]models.Task{}, Dedupes: map[models.IdemRef]models.Deduped{},
+		Judged: map[models.TaskRef]models.Judged{},
 	}
 	for _, ref := range need.IdemKeys {
 		if id, held := s.holders[ref]; held {
@@ -40,6 +41,19 @@ func (s *Store) Facts(_ context.Context, need *models.Need) (*models.Facts, erro
 			f.Tokens[ref] = *a
 		}
 	}
+	for _, ref := range need.Judged {
+		f.Judged[ref] = s.judged(ref)
+	}
+	for _, ref := range need.Children {
+		if id, ok := s.children[ref]; ok {
+			f.Children[ref] = s.tasks[models.TaskRef{Env: ref.Env, ID: id}]
+		}
+	}
+	for _, ref := range need.Dedupes {
+		if d, ok := s.dedupes[ref]; ok {
+			f.Dedupes[ref] = models.Deduped{Dedupe: d, Row: s.tasks[models.TaskRef{Env: ref.Env, ID: d.Task}]}
+		}
+	}
 	known(need.Tasks, s.tasks, f.Tasks)
 	known(need.Once, s.once, f.Once)
 	known(need.Done, s.done, f.Done)
@@ -59,7 +73,7 @@ func known[K comparable, V any](keys []K, from, to map[K]V) {
 // workflow is a workflow's row with its counts taken from the tasks.
 func (s *Store) workflow(ref models.TaskRef) (models.Workflow, bool) {
 	w, ok := s.workflows[ref]
-	w.Counts = s.counts[ref]
+	w.Counts, w.Used = s.counts[ref], s.spends[ref]
 	return w, ok
 }
 
@@ -79,7 +93,11 @@ func (s *Store) policy(ref models.TaskRef) *models.RetryPolicy {
 	var input struct {
 		Policy json.RawMessage `json:"retry_policy"`
 	}
-	if json.Unmarshal(s.specs[ref].Input, &input) != nil || len(input.Policy) == 0 || string(input.Policy) == "null" {
+	text := s.specs[ref].Input
+	if changed := s.overrides[ref].Input; changed != nil {
+		text = changed
+	}
+	if json.Unmarshal(text, &input) != nil || len(input.Policy) == 0 || string(input.Policy) == "null" {
 		return nil
 	}
 	policy := models.DefaultRetryPolicy() // what it leaves out is the default's
@@ -108,6 +126,16 @@ func (s *Store) slice(need *models.SliceNeed) []models.Task {
 		s.staged.of[c.Target].above(models.TaskRef{Env: c.Env, ID: c.After})(take)
 	case models.CancelWorkflow:
 		s.members.of[target].above(c.After)(func(id models.ID) bool { return take(models.TaskRef{Env: c.Env, ID: id}) })
+	case models.OpenWorkflow, models.RedriveWorkflow, models.RankWorkflow:
+		s.members.of[target].above(c.After)(func(id models.ID) bool {
+			row := s.tasks[models.TaskRef{Env: c.Env, ID: id}]
+			return !concerns(c.Kind, &row) || take(models.TaskRef{Env: c.Env, ID: id})
+		})
+	case models.CancelChildren:
+		s.below.of[target].above(c.After)(func(id models.ID) bool {
+			row := s.tasks[models.TaskRef{Env: c.Env, ID: id}]
+			return row.State.Final() || row.Has(models.Detached) || take(models.TaskRef{Env: c.Env, ID: id})
+		})
 	case models.RedriveDead, models.DiscardDead:
 		s.dead.of[target].above(c.After)(func(id models.ID) bool { return take(models.TaskRef{Env: c.Env, ID: id}) })
 	}

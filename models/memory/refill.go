@@ -83,6 +83,8 @@ func (s *Store) Load(_ context.Context, heads, most int) (*models.Snapshot, erro
 	if n := len(s.lines.of); n > 0 {
 		heads = min(heads, max(1, most/n))
 	}
+	out.HeldFlows = s.heldFlows()
+	out.Signals = sorted(s.signals, models.ID.Compare)
 	for _, line := range slices.SortedFunc(maps.Keys(s.lines.of), compareLines) {
 		marks := s.lines.of[line]
 		starts := s.starts.of[line]

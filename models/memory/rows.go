@@ -48,6 +48,14 @@ func (r *rows) index(t *models.Task, in bool) {
 			delete(r.holders, key)
 		}
 	}
+	if !t.Parent.IsZero() {
+		r.below.set(models.TaskRef{Env: t.Env, ID: t.Parent}, t.ID, in)
+		if ref := (models.ChildRef{Env: t.Env, Parent: t.Parent, Key: t.Key}); in {
+			r.children[ref] = t.ID
+		} else {
+			delete(r.children, ref)
+		}
+	}
 	if !t.Workflow.IsZero() {
 		r.member(t, in)
 	}

@@ -80,6 +80,15 @@ type rows struct {
 	counts  map[models.TaskRef]models.Counts   // by workflow
 	staged  indexed[models.ID, models.TaskRef] // by staging
 	holders map[models.IdemRef]models.ID       // of business keys
+
+	overrides map[models.TaskRef]models.Override
+	signals   map[models.ID]models.Signal
+	qualities map[qualityKey]models.Quality
+	dedupes   map[models.IdemRef]models.Dedupe
+	children  map[models.ChildRef]models.ID
+	below     indexed[models.TaskRef, models.ID] // children by parent
+	spends    map[models.TaskRef]models.Spend    // by workflow
+	waitsFor  map[models.TaskRef][]models.ID     // whom a task waited for
 }
 
 // Recorded is an event with the batch that wrote it.
@@ -94,6 +103,11 @@ type virtualKey struct {
 	pool   string
 	kind   models.KindName
 	tenant int32
+}
+
+type qualityKey struct {
+	task   models.TaskRef
+	source string
 }
 
 type parkedKey struct {
@@ -125,6 +139,9 @@ func newRows() rows {
 		timers: newOrder(compareTimers), running: newOrder(compareRefs), freed: newOrder(compareRefs),
 		dead: newIndexed[models.TaskRef](models.ID.Compare), members: newIndexed[models.TaskRef](models.ID.Compare),
 		counts: map[models.TaskRef]models.Counts{}, staged: newIndexed[models.ID](compareRefs), holders: map[models.IdemRef]models.ID{},
+		overrides: map[models.TaskRef]models.Override{}, signals: map[models.ID]models.Signal{}, qualities: map[qualityKey]models.Quality{},
+		dedupes: map[models.IdemRef]models.Dedupe{}, children: map[models.ChildRef]models.ID{}, below: newIndexed[models.TaskRef](models.ID.Compare),
+		spends: map[models.TaskRef]models.Spend{}, waitsFor: map[models.TaskRef][]models.ID{},
 	}
 }
 

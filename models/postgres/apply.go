@@ -81,7 +81,13 @@ func (w *Writer) batch(pipe *pipeline, p *models.Plan, effects *models.Effects) 
 	if len(p.Tasks) > 0 {
 		pipe.send(call{name: "insert_tasks", params: [][]byte{b.newTasks(t, p.Tasks, models.ID{})}})
 	}
+	if len(p.LabelsGone) > 0 {
+		pipe.send(call{name: "delete_labels", params: [][]byte{b.labelRows(t, p.LabelsGone)}})
+	}
 	b.beside(pipe.send, t, p.Specs, p.Labels, p.Edges)
+	if err := unusual(pipe, p); err != nil {
+		return err
+	}
 	if len(p.Changes) > 0 {
 		pipe.send(call{name: "change_tasks", params: [][]byte{b.changed(t, p.Changes), int8Param(int64(len(p.Changes)))}})
 	}
@@ -127,11 +133,7 @@ func (b *buffers) beside(send func(call), t wireTypes, specs []models.Spec, labe
 		send(call{name: "insert_specs", params: [][]byte{b.specs.param()}})
 	}
 	if len(labels) > 0 {
-		b.labels.begin(t["label_wire"])
-		for i := range labels {
-			b.labels.label(&labels[i])
-		}
-		send(call{name: "insert_labels", params: [][]byte{b.labels.param()}})
+		send(call{name: "insert_labels", params: [][]byte{b.labelRows(t, labels)}})
 	}
 	if len(edges) > 0 {
 		b.edges.begin(t["edge_wire"])
@@ -140,6 +142,14 @@ func (b *buffers) beside(send func(call), t wireTypes, specs []models.Spec, labe
 		}
 		send(call{name: "insert_edges", params: [][]byte{b.edges.param()}})
 	}
+}
+
+func (b *buffers) labelRows(t wireTypes, labels []models.Label) []byte {
+	b.labels.begin(t["label_wire"])
+	for i := range labels {
+		b.labels.label(&labels[i])
+	}
+	return b.labels.param()
 }
 
 func (b *buffers) ended(t wireTypes, attempts []models.Attempt) ([]byte, error) {

@@ -17,7 +17,8 @@ func (w *Writer) Facts(ctx context.Context, need *models.Need) (*models.Facts, e
 		Tasks: map[models.TaskRef]models.Task{}, IdemKeys: map[models.IdemRef]models.Task{},
 		Workflows: map[models.TaskRef]models.Workflow{}, Once: map[models.OnceRef]models.Once{}, Done: map[models.ID]int64{},
 		Slices: map[models.ID][]models.Task{}, Stagings: map[models.ID]models.Staging{}, Policies: map[models.TaskRef]models.RetryPolicy{},
-		Tokens: map[models.TokenRef]models.Attempt{},
+		Tokens: map[models.TokenRef]models.Attempt{}, Children: map[models.ChildRef]models.Task{}, Dedupes: map[models.IdemRef]models.Deduped{},
+		Judged: map[models.TaskRef]models.Judged{},
 	}
 	var now models.Instant
 	var bad error
@@ -80,6 +81,18 @@ func factsOf(need *models.Need, f *models.Facts, bad *error) (calls []call) {
 		f.Tokens[models.TokenRef{Env: a.Env, Task: a.Task, Token: a.Token}] = a
 	}, int4Array(need.Tokens, func(r models.TokenRef) int32 { return r.Env }), idArray(need.Tokens, func(r models.TokenRef) models.ID { return r.Task }),
 		idArray(need.Tokens, func(r models.TokenRef) models.ID { return r.Token }))
+	add(len(need.Children), "fact_children", func(c *columns) {
+		t := c.task()
+		f.Children[models.ChildRef{Env: t.Env, Parent: t.Parent, Key: t.Key}] = t
+	}, int4Array(need.Children, func(r models.ChildRef) int32 { return r.Env }), idArray(need.Children, func(r models.ChildRef) models.ID { return r.Parent }),
+		textArray(need.Children, func(r models.ChildRef) string { return r.Key }))
+	add(len(need.Dedupes), "fact_dedupes", func(c *columns) {
+		d := models.Deduped{Dedupe: models.Dedupe{Key: c.text(), While: models.While(c.int2()), TTLSeconds: c.int4()}}
+		d.Row = c.task()
+		d.Env, d.Task = d.Row.Env, d.Row.ID
+		f.Dedupes[models.IdemRef{Env: d.Env, Key: d.Key}] = d
+	}, int4Array(need.Dedupes, func(r models.IdemRef) int32 { return r.Env }), textArray(need.Dedupes, func(r models.IdemRef) string { return r.Key }))
+	calls = append(calls, judgedOf(need.Judged, f, bad)...)
 	for i := range need.Slices {
 		calls = append(calls, sliceOf(&need.Slices[i], f))
 	}
@@ -89,6 +102,8 @@ func factsOf(need *models.Need, f *models.Facts, bad *error) (calls []call) {
 // sliceStatements say where the next rows of a cursor are found.
 var sliceStatements = map[models.CursorKind]string{
 	models.EnterStaged: "slice_staged", models.CancelWorkflow: "slice_workflow", models.RedriveDead: "slice_dead", models.DiscardDead: "slice_dead",
+	models.OpenWorkflow: "slice_parked_flow", models.RedriveWorkflow: "slice_dead_flow", models.RankWorkflow: "slice_workflow",
+	models.CancelChildren: "slice_children",
 }
 
 // lastID follows every id.
@@ -132,6 +147,10 @@ func (c *columns) workflow() (w models.Workflow) {
 	})
 	w.Cancelling, w.Priority, w.Input = c.bool(), c.int2(), c.json()
 	w.CreatedAt, w.FinishedAt, w.UpdatedAt = c.instant(), c.instant(), c.instant()
+	w.Stops, w.Over, w.Gate = c.bool(), c.bool(), models.FlowGate(c.int2())
+	w.Budget = budgetIn(c.raw())
+	w.Depth, w.Grown, w.EndsAt, w.RerunOf = c.int4(), c.int4(), c.instant(), c.id()
+	w.Used = models.Spend{CostMicro: c.int8(), Tokens: c.int8(), Attempts: c.int8()}
 	return w
 }
 

@@ -104,6 +104,9 @@ func loadTasks(out *models.Snapshot) []call {
 		{name: "load_keys", read: func(c *columns) {
 			out.Keys = append(out.Keys, models.KeyCount{Line: line(c), Key: c.text(), Admitted: c.int8(), Limit: c.int4()})
 		}},
+		{name: "load_signals", read: func(c *columns) {
+			out.Signals = append(out.Signals, models.Signal{ID: c.id(), Env: c.int4(), Task: c.id(), Name: c.text(), Data: c.json()})
+		}},
 		{name: "load_flipped", read: func(c *columns) { out.Flipped = append(out.Flipped, c.staging()) }},
 	}
 }
@@ -138,6 +141,9 @@ func loadConfiguration(out *models.Snapshot, bad *error) []call {
 		}},
 		{name: "load_estimates", read: func(c *columns) {
 			out.Estimates = append(out.Estimates, models.Estimate{Tenant: c.int4(), Class: c.int4(), Counts: c.json()})
+		}},
+		{name: "load_held_flows", read: func(c *columns) {
+			out.HeldFlows = append(out.HeldFlows, models.HeldFlow{Env: c.int4(), Workflow: c.id(), Gate: models.FlowGate(c.int2()), EndsAt: c.instant()})
 		}},
 		{name: "load_cursors", read: func(c *columns) {
 			cursor, err := c.cursor()

@@ -44,10 +44,11 @@ func (r *Reads) Briefs(ctx context.Context, tasks []models.TaskRef) (map[models.
 	}
 	all := make(map[models.TaskRef]*Brief, len(tasks))
 	err := r.db.Platform().Read(ctx, func(tx pgx.Tx) error {
-		rows, err := tx.Query(ctx, `SELECT s.env, s.id, s.payload, s.input, coalesce(s.trace, ''), p.checkpoint,
-			EXISTS (SELECT 1 FROM edges e WHERE e.env = s.env AND e.to_task = s.id)
+		rows, err := tx.Query(ctx, `SELECT s.env, s.id, coalesce(o.payload, s.payload), coalesce(o.input, s.input), coalesce(s.trace, ''), p.checkpoint,
+			EXISTS (SELECT 1 FROM edges e WHERE e.env = s.env AND e.to_task = s.id AND e.fires_on < 3)
 			FROM unnest($1::int[], $2::uuid[]) AS want (env, id)
 			JOIN specs s ON s.env = want.env AND s.id = want.id
+			LEFT JOIN overrides o ON o.env = s.env AND o.task = s.id
 			LEFT JOIN progress p ON p.env = s.env AND p.task = s.id`, envs, ids)
 		if err != nil {
 			return err
@@ -80,7 +81,7 @@ func briefDependencies(ctx context.Context, tx pgx.Tx, all map[models.TaskRef]*B
 	}
 	rows, err := tx.Query(ctx, `SELECT e.env, e.to_task, count(*), coalesce(sum((SELECT octet_length(a.result) FROM attempts a
 			WHERE a.env = e.env AND a.task = e.from_task AND a.outcome = 1 ORDER BY a.n DESC LIMIT 1)), 0)
-		FROM unnest($1::int[], $2::uuid[]) AS want (env, id) JOIN edges e ON e.env = want.env AND e.to_task = want.id
+		FROM unnest($1::int[], $2::uuid[]) AS want (env, id) JOIN edges e ON e.env = want.env AND e.to_task = want.id AND e.fires_on < 3
 		GROUP BY e.env, e.to_task`, envs, ids)
 	if err != nil {
 		return err
@@ -101,7 +102,7 @@ func briefDependencies(ctx context.Context, tx pgx.Tx, all map[models.TaskRef]*B
 		return err
 	}
 	rows, err = tx.Query(ctx, `SELECT e.env, e.to_task, `+dependencyColumns+` FROM unnest($1::int[], $2::uuid[]) AS want (env, id)
-		JOIN edges e ON e.env = want.env AND e.to_task = want.id `+dependencyJoin+` ORDER BY e.from_task`, envs, ids)
+		JOIN edges e ON e.env = want.env AND e.to_task = want.id AND e.fires_on < 3 `+dependencyJoin+` ORDER BY e.from_task`, envs, ids)
 	if err != nil {
 		return err
 	}
@@ -129,7 +130,7 @@ func (d *Dependency) targets(result **string) []any {
 func (r *Reads) Dependencies(ctx context.Context, ref models.TaskRef, after models.ID, limit int) (list []Dependency, err error) {
 	err = r.db.Platform().Read(ctx, func(tx pgx.Tx) error {
 		rows, err := tx.Query(ctx, `SELECT `+dependencyColumns+` FROM edges e `+dependencyJoin+`
-			WHERE e.env = $1 AND e.to_task = $2 AND e.from_task > $3 ORDER BY e.from_task LIMIT $4`, ref.Env, idArg(ref.ID), idArg(after), limit)
+			WHERE e.env = $1 AND e.to_task = $2 AND e.from_task > $3 AND e.fires_on < 3 ORDER BY e.from_task LIMIT $4`, ref.Env, idArg(ref.ID), idArg(after), limit)
 		if err != nil {
 			return err
 		}

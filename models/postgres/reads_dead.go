@@ -112,8 +112,9 @@ type Digest struct {
 func (r *Reads) Digests(ctx context.Context, scope Scope, env int32, ids []models.ID) (map[models.ID]Digest, error) {
 	all := map[models.ID]Digest{}
 	err := r.scoped(ctx, scope, func(tx pgx.Tx) error {
-		rows, err := tx.Query(ctx, `SELECT id, encode(sha256(convert_to(payload, 'UTF8')), 'hex'), octet_length(payload)
-			FROM specs WHERE env = $1 AND id = ANY ($2) AND payload IS NOT NULL`, env, idArgs(ids))
+		rows, err := tx.Query(ctx, `SELECT id, encode(sha256(convert_to(payload, 'UTF8')), 'hex'), octet_length(payload) FROM (
+			SELECT s.id, coalesce(o.payload, s.payload) AS payload FROM specs s LEFT JOIN overrides o ON o.env = s.env AND o.task = s.id
+			WHERE s.env = $1 AND s.id = ANY ($2)) AS stands WHERE payload IS NOT NULL`, env, idArgs(ids))
 		if err != nil {
 			return err
 		}

@@ -33,7 +33,7 @@ const readTaskColumns = `t.env, t.id, t.state, coalesce(t.gate, ''), t.lane, t.c
 	coalesce(t.limit_key, ''), coalesce(t.key_limit, 0), coalesce(t.worker, ` + noID + `), coalesce(t.attempt_id, ` + noID + `),
 	coalesce(t.token, ` + noID + `), coalesce(t.lease_until, 0), t.hard_seconds, coalesce(t.soft_seconds, 0),
 	coalesce(t.delay_seconds, 0), coalesce(t.estimate_ms, 0), t.flags, coalesce(t.error_class, ''),
-	coalesce(t.fingerprint, ` + noID + `), coalesce(t.cancel_at, 0)`
+	coalesce(t.fingerprint, ` + noID + `), coalesce(t.cancel_at, 0), coalesce(t.total_seconds, 0), coalesce(t.depth, 0)`
 
 func taskTargets(t *models.Task) []any {
 	return []any{
@@ -44,7 +44,7 @@ func taskTargets(t *models.Task) []any {
 		&t.LimitKey, &t.KeyLimit, idTo(&t.Worker), idTo(&t.AttemptID),
 		idTo(&t.Token), atTo(&t.LeaseUntil), &t.HardSeconds, &t.SoftSeconds,
 		&t.DelaySeconds, &t.EstimateMS, (*int16)(&t.Flags), &t.ErrorClass,
-		idTo(&t.Fingerprint), atTo(&t.CancelAt),
+		idTo(&t.Fingerprint), atTo(&t.CancelAt), &t.TotalSeconds, &t.Depth,
 	}
 }
 
@@ -95,12 +95,13 @@ func (in Include) from() string {
 		return "NULL::text"
 	}
 	return `SELECT ` + readTaskColumns + `,
-	s.input, ` + pick(in.Payload, "s.payload") + `, coalesce(s.trace, ''), coalesce(s.redrive_of, ` + noID + `),
+	coalesce(o.input, s.input), ` + pick(in.Payload, "coalesce(o.payload, s.payload)") + `, coalesce(s.trace, ''), coalesce(s.redrive_of, ` + noID + `),
 	c.spec::text, coalesce(l.name, ''), coalesce(l.kind, 0),
 	` + pick(in.Result, "last.result") + `, failed.error, used.usages, coalesce(last.model, ''), coalesce(last.worker, ` + noID + `),
 	` + pick(in.Progress, "p.progress") + `, ` + pick(in.Checkpoint, "p.checkpoint") + `
 FROM page JOIN tasks t ON t.env = page.env AND t.id = page.id
 JOIN specs s ON s.env = t.env AND s.id = t.id
+LEFT JOIN overrides o ON o.env = t.env AND o.task = t.id
 JOIN classes c ON c.number = t.class
 LEFT JOIN lanes l ON l.number = t.lane
 LEFT JOIN progress p ON p.env = t.env AND p.task = t.id
@@ -147,7 +148,7 @@ func attachEdges(ctx context.Context, tx pgx.Tx, env int32, rows []TaskRow) erro
 		ids[i], at[rows[i].ID] = rows[i].ID, i
 	}
 	found, err := tx.Query(ctx, `SELECT from_task, to_task, fires_on, state FROM edges
-		WHERE env = $1 AND to_task = ANY ($2) ORDER BY to_task, from_task`, env, ids)
+		WHERE env = $1 AND to_task = ANY ($2) AND fires_on < 3 ORDER BY to_task, from_task`, env, ids)
 	if err != nil {
 		return err
 	}

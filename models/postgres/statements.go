@@ -14,7 +14,7 @@ var sqlFiles embed.FS
 
 const taskColumns = "env, lane, class, state, priority, flags, attempt, attempts_used, max_attempts, remaining, killed, " +
 	"hard_seconds, age_key, created_at, updated_at, id, ready_at, wake_at, expires_at, deadline, latest_start, started_at, " +
-	"finished_at, lease_until, cards, cancel_at, estimate_ms, leases_lost, key_limit, soft_seconds, delay_seconds, workflow, parent, worker, attempt_id, token, " +
+	"finished_at, lease_until, cards, cancel_at, estimate_ms, leases_lost, key_limit, soft_seconds, delay_seconds, total_seconds, depth, total_until, workflow, parent, worker, attempt_id, token, " +
 	"fingerprint, gate, key, idem_key, limit_key, error_class"
 
 var taskMacro = regexp.MustCompile(`:task\((\w+)\)`)

@@ -2,7 +2,7 @@ package postgres
 
 import "nightshift/models"
 
-const taskFields = 44
+const taskFields = 47
 
 // task writes a row of task_wire: the columns of tasks in their order, then what a change was decided on.
 func (r *rows) task(t *models.Task, ref models.ID, was models.State) {
@@ -38,6 +38,9 @@ func (r *rows) task(t *models.Task, ref models.ID, was models.State) {
 	r.some4(t.KeyLimit)
 	r.some4(t.SoftSeconds)
 	r.some4(t.DelaySeconds)
+	r.some4(t.TotalSeconds)
+	r.some4(t.Depth)
+	r.instant(t.TotalUntil)
 	for _, id := range [...]*models.ID{&t.Workflow, &t.Parent, &t.Worker, &t.AttemptID, &t.Token, &t.Fingerprint} {
 		r.id(*id)
 	}
@@ -60,6 +63,7 @@ func (c *columns) task() (t models.Task) {
 	t.Deadline, t.LatestStart, t.StartedAt, t.FinishedAt = c.instant(), c.instant(), c.instant(), c.instant()
 	t.LeaseUntil, t.Cards, t.CancelAt, t.EstimateMS = c.instant(), c.int8(), c.instant(), c.int8()
 	t.LeasesLost, t.KeyLimit, t.SoftSeconds, t.DelaySeconds = c.int4(), c.int4(), c.int4(), c.int4()
+	t.TotalSeconds, t.Depth, t.TotalUntil = c.int4(), c.int4(), c.instant()
 	t.Workflow, t.Parent, t.Worker, t.AttemptID, t.Token, t.Fingerprint = c.id(), c.id(), c.id(), c.id(), c.id(), c.id()
 	t.Gate, t.Key, t.IdemKey, t.LimitKey, t.ErrorClass = c.text(), c.text(), c.text(), c.text(), c.text()
 	return t

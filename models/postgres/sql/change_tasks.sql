@@ -9,7 +9,8 @@ WITH changed AS (
         age_key = c.age_key, created_at = c.created_at, updated_at = c.updated_at, ready_at = c.ready_at, wake_at = c.wake_at,
         expires_at = c.expires_at, deadline = c.deadline, latest_start = c.latest_start,
         started_at = c.started_at, finished_at = c.finished_at, lease_until = c.lease_until, cards = c.cards, cancel_at = c.cancel_at, estimate_ms = c.estimate_ms, leases_lost = c.leases_lost, key_limit = c.key_limit,
-        soft_seconds = c.soft_seconds, delay_seconds = c.delay_seconds, workflow = c.workflow, parent = c.parent,
+        soft_seconds = c.soft_seconds, delay_seconds = c.delay_seconds, total_seconds = c.total_seconds, depth = c.depth,
+        total_until = c.total_until, workflow = c.workflow, parent = c.parent,
         worker = c.worker, attempt_id = c.attempt_id, token = c.token, fingerprint = c.fingerprint, gate = c.gate,
         key = c.key, idem_key = c.idem_key, limit_key = c.limit_key, error_class = c.error_class
     FROM unnest($1::task_wire[]) c

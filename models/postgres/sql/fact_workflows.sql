@@ -1,6 +1,7 @@
 -- Purpose: workflows with their counts taken from the tasks. Index: workflows_pkey, tasks_workflow. Locks: none.
 -- $1 environments, $2 ids
-SELECT w.env, w.id, w.name, w.state, c.counts, w.cancelling, w.priority, w.input, w.created_at, w.finished_at, w.updated_at
+SELECT w.env, w.id, w.name, w.state, c.counts, w.cancelling, w.priority, w.input, w.created_at, w.finished_at, w.updated_at,
+    w.stops, w.over, w.gate, w.budget, w.depth, w.grown, w.ends_at, w.rerun_of, u.cost, u.tokens, u.attempts
 FROM unnest($1::int[], $2::uuid[]) r (env, id)
 JOIN workflows w ON w.env = r.env AND w.id = r.id
 CROSS JOIN LATERAL (
@@ -11,3 +12,7 @@ CROSS JOIN LATERAL (
         count(*) FILTER (WHERE state = 12)]::int[] AS counts
     FROM tasks t WHERE t.env = w.env AND t.workflow = w.id AND t.workflow IS NOT NULL
 ) c
+CROSS JOIN LATERAL (
+    SELECT sum(s.cost_micro)::bigint AS cost, sum(s.tokens)::bigint AS tokens, sum(s.attempts)::bigint AS attempts
+    FROM flow_spends s WHERE s.env = w.env AND s.workflow = w.id
+) u

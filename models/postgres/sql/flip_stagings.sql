@@ -3,6 +3,6 @@
 -- Locks:   the flipped rows.
 -- $1 stagings, $2 how many
 WITH flipped AS (
-    UPDATE stagings SET flipped = true WHERE id = ANY ($1::uuid[]) AND NOT flipped RETURNING 1
+    UPDATE stagings SET flipped = true WHERE id = ANY ($1::uuid[]) AND NOT flipped AND NOT dropped RETURNING 1
 )
 SELECT expect_rows('flip_stagings', count(*), $2) FROM flipped

@@ -1,0 +1,69 @@
+package memory
+
+import (
+	"slices"
+
+	"nightshift/models"
+)
+
+// unusual writes what few batches have: growing trees, edited inputs, signals, judgements and dedupe keys.
+func (s *Store) unusual(p *models.Plan) {
+	for _, w := range p.Waits {
+		ref := models.TaskRef{Env: w.Env, ID: w.Task}
+		row := s.tasks[ref]
+		row.Remaining += w.More
+		s.put(row)
+	}
+	for _, o := range p.Overrides {
+		ref := models.TaskRef{Env: o.Env, ID: o.Task}
+		row := s.overrides[ref]
+		row.Env, row.Task = o.Env, o.Task
+		if o.Input != nil {
+			row.Input = o.Input
+		}
+		if o.Payload != nil {
+			row.Payload = o.Payload
+		}
+		s.overrides[ref] = row
+	}
+	for _, g := range p.Signals {
+		s.signals[g.ID] = g
+	}
+	for _, id := range p.SignalsGone {
+		delete(s.signals, id)
+	}
+	for _, q := range p.Qualities {
+		s.qualities[qualityKey{models.TaskRef{Env: q.Env, ID: q.Task}, q.Source}] = q
+	}
+	for _, d := range p.Dedupes {
+		s.dedupes[models.IdemRef{Env: d.Env, Key: d.Key}] = d
+	}
+}
+
+func (s *Store) unlabel(gone []models.Label) {
+	for _, l := range gone {
+		ref := models.TaskRef{Env: l.Env, ID: l.Task}
+		s.labels[ref] = slices.DeleteFunc(s.labels[ref], func(o models.Label) bool { return o == l })
+	}
+}
+
+// Override is what was changed of a task's input.
+func (s *Store) Override(ref models.TaskRef) models.Override {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.overrides[ref]
+}
+
+// Children are the ids of a task's children, in order.
+func (s *Store) Children(of models.TaskRef) []models.ID {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Collect(s.below.of[of].all())
+}
+
+// Labels are a task's labels.
+func (s *Store) Labels(of models.TaskRef) []models.Label {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.labels[of])
+}

@@ -1,0 +1,7 @@
+-- Purpose: tasks wait for more others than before: children they spawned.
+-- Index:   tasks_pkey, by all its columns.
+-- Locks:   the tasks.
+-- $1 models.Wait as JSON
+UPDATE tasks t SET remaining = t.remaining + w."More"
+FROM json_to_recordset($1::json) AS w ("Env" int, "Task" uuid, "More" int)
+WHERE t.env = w."Env" AND t.id = w."Task"
