@@ -46,13 +46,21 @@ func (f *WorkflowFilter) where(env int32) *where {
 }
 
 const readWorkflowColumns = `w.env, w.id, w.name, w.state, w.counts, w.cancelling, w.priority, w.input, w.created_at,
-	coalesce(w.finished_at, 0), w.updated_at`
+	coalesce(w.finished_at, 0), w.updated_at, w.stops, w.over, w.gate, w.budget, w.depth, w.grown, coalesce(w.ends_at, 0),
+	coalesce(w.rerun_of, ` + noID + `), u.cost, u.tokens`
+
+// readUsed is what the workflow's attempts used, beside its columns.
+const readUsed = ` CROSS JOIN LATERAL (SELECT coalesce(sum(s.cost_micro), 0)::bigint AS cost, coalesce(sum(s.tokens), 0)::bigint AS tokens
+	FROM flow_spends s WHERE s.env = w.env AND s.workflow = w.id) u`
 
 func readWorkflow(row pgx.CollectableRow) (v models.Workflow, err error) {
 	var counts []int32
 	var input string
+	var budget []byte
 	err = row.Scan(&v.Env, idTo(&v.ID), &v.Name, (*int16)(&v.State), &counts, &v.Cancelling, &v.Priority, &input, atTo(&v.CreatedAt),
-		atTo(&v.FinishedAt), atTo(&v.UpdatedAt))
+		atTo(&v.FinishedAt), atTo(&v.UpdatedAt), &v.Stops, &v.Over, (*int16)(&v.Gate), &budget, &v.Depth, &v.Grown, atTo(&v.EndsAt),
+		idTo(&v.RerunOf), &v.Used.CostMicro, &v.Used.Tokens)
+	v.Budget = budgetIn(budget)
 	copy(v.Counts[:], counts)
 	v.Input = json.RawMessage(input)
 	return v, err
@@ -69,7 +77,7 @@ func (r *Reads) Workflows(ctx context.Context, scope Scope, env int32, f *Workfl
 		w.add(map[bool]string{true: `w.id < $?`, false: `w.id > $?`}[f.Desc], idArg(f.After))
 	}
 	err = r.scoped(ctx, scope, func(tx pgx.Tx) error {
-		found, err := tx.Query(ctx, fmt.Sprintf(`SELECT %s FROM workflows w WHERE %s ORDER BY w.id %s LIMIT %d`,
+		found, err := tx.Query(ctx, fmt.Sprintf(`SELECT %s FROM workflows w`+readUsed+` WHERE %s ORDER BY w.id %s LIMIT %d`,
 			readWorkflowColumns, w, order, f.Limit), w.args...)
 		if err != nil {
 			return err
@@ -92,7 +100,7 @@ func (r *Reads) CountWorkflows(ctx context.Context, scope Scope, env int32, f *W
 // Workflow reads one workflow; not_found when it is not there.
 func (r *Reads) Workflow(ctx context.Context, scope Scope, env int32, id models.ID) (v models.Workflow, err error) {
 	err = r.scoped(ctx, scope, func(tx pgx.Tx) error {
-		found, err := tx.Query(ctx, `SELECT `+readWorkflowColumns+` FROM workflows w WHERE w.env = $1 AND w.id = $2`, env, idArg(id))
+		found, err := tx.Query(ctx, `SELECT `+readWorkflowColumns+` FROM workflows w`+readUsed+` WHERE w.env = $1 AND w.id = $2`, env, idArg(id))
 		if err != nil {
 			return err
 		}
