@@ -19,6 +19,7 @@ type Line struct {
 	ranks  window
 	starts window
 	stand  *Stand // where it is on offer, nil: nowhere
+	shut   bool   // its gate has been closed since it was last on offer
 	// UrgentLast says that its last start went by the deadline rather than by rank.
 	UrgentLast bool
 }

@@ -83,7 +83,10 @@ func (b *Board) offer(l *Line) {
 	case open && l.stand == nil:
 		b.putOnOffer(l)
 	case !open && l.stand != nil:
+		l.shut = l.shut || len(l.ranks.entries)+len(l.starts.entries) > 0
 		b.takeOff(l)
+	case !open && len(l.ranks.entries) > 0:
+		l.shut = true
 	}
 }
 
@@ -113,6 +116,19 @@ func (b *Board) putOnOffer(l *Line) {
 	}
 	s.Lines = append(s.Lines, l)
 	l.stand = s
+	if l.shut {
+		l.shut = false
+		b.unblock(l.Kind, l.Tenant)
+	}
+}
+
+// unblock lets a tenant whose gate has opened re-enter every pool's queue near its virtual time.
+func (b *Board) unblock(kind models.KindName, tenant int32) {
+	for id, clock := range b.clocks { // any order: each on its own
+		if id.kind == kind {
+			clock.Unblock(tenant)
+		}
+	}
 }
 
 func (b *Board) takeOff(l *Line) {

@@ -99,6 +99,7 @@ func (e *Engine) Rebuild(s *models.Snapshot) {
 	if len(old.Tenants) > 0 {
 		e.board.KeepClocks(old)
 	}
+	e.book.Restore(s.Estimates)
 	for token, lease := range e.board.Leases { // any order: each on its own
 		e.restore(lease, old.Leases[token])
 	}

@@ -46,6 +46,9 @@ func (e *Engine) explainReady(row *models.Task, out *Explained, block func(reaso
 		block("no_capable_worker", "%s", lack)
 	case lack != "":
 		block("no_capable_worker", "the nearest worker is %s: %s", nearest.Name, lack)
+	case len(out.BlockedBy) == 0 && e.keptFor(row, lane) != nil:
+		r := e.keptFor(row, lane)
+		block("reserved_for", "the worker %s has room, but is kept for %s until %s", e.board.Workers[r.worker].Name, r.task.Text(models.TaskPrefix), r.at.Time().Format("2006-01-02T15:04:05Z"))
 	case len(out.BlockedBy) == 0:
 		block("workers_busy", "number %d of its line; every worker that fits is busy", max(out.Position, 1))
 	}

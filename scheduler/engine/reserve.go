@@ -215,3 +215,18 @@ func (e *Engine) redeem(w *board.Worker, r *ration) (*board.Entry, []int) {
 	delete(e.reserved, w.ID)
 	return entry, cards
 }
+
+// keptFor is the reservation because of which a task does not start on a worker that has room for it, nil when there is
+// none.
+func (e *Engine) keptFor(row *models.Task, lane *board.Lane) *reservation {
+	for _, w := range e.workers() {
+		r := e.reserved[w.ID]
+		if r == nil || lane == nil || !e.board.Fits(w, row.Class) || !e.board.Serves(w, row.Env, lane) {
+			continue
+		}
+		if cards, ok := w.Use.Room(&w.Worker, lane.Kind, e.board.Classes[row.Class]); ok && e.keeps(w, lane.Kind, row, cards) {
+			return r
+		}
+	}
+	return nil
+}

@@ -15,6 +15,9 @@ const (
 	saveEvery  = 10_000_000
 )
 
+// estimatesAtOnce bounds how many histograms are saved in one batch.
+const estimatesAtOnce = 500
+
 // loss is one lease that ended without a report.
 type loss struct {
 	at     models.Instant
@@ -149,4 +152,5 @@ func (e *Engine) save() {
 		e.b.plan.Seen = append(e.b.plan.Seen, models.Seen{Worker: w.ID, At: w.LastSeen})
 	}
 	e.b.plan.Virtual = e.board.Virtuals()
+	e.b.plan.Estimates = e.book.Changes(estimatesAtOnce)
 }

@@ -1,7 +1,12 @@
 package estimate
 
 import (
+	"cmp"
+	"encoding/binary"
 	"math"
+	"slices"
+
+	"nightshift/models"
 )
 
 // Prior is the run time expected of a task nobody has seen run, in seconds, whatever the quantile.
@@ -61,10 +66,76 @@ type key struct{ tenant, class int32 }
 type Book struct {
 	histograms map[key]*Histogram
 	means      map[key]float64
+	dirty      map[key]bool
 }
 
 // NewBook knows nothing yet.
-func NewBook() *Book { return &Book{histograms: map[key]*Histogram{}, means: map[key]float64{}} }
+func NewBook() *Book {
+	return &Book{histograms: map[key]*Histogram{}, means: map[key]float64{}, dirty: map[key]bool{}}
+}
+
+// Changes lists what was seen since the last call, by tenant and class, at most most of them; the rest comes next time.
+func (b *Book) Changes(most int) []models.Estimate {
+	keys := make([]key, 0, len(b.dirty))
+	for k := range b.dirty { // any order: sorted below
+		keys = append(keys, k)
+	}
+	slices.SortFunc(keys, func(a, b key) int { return cmp.Or(cmp.Compare(a.tenant, b.tenant), cmp.Compare(a.class, b.class)) })
+	out := make([]models.Estimate, 0, min(len(keys), most))
+	for _, k := range keys[:min(len(keys), most)] {
+		delete(b.dirty, k)
+		out = append(out, models.Estimate{Tenant: k.tenant, Class: k.class, Counts: b.histograms[k].bytes()})
+	}
+	return out
+}
+
+// Restore takes in what was saved; what was seen since goes first.
+func (b *Book) Restore(saved []models.Estimate) {
+	for _, s := range saved {
+		k := key{s.Tenant, s.Class}
+		if h := read(s.Counts); h != nil && b.histograms[k] == nil {
+			b.histograms[k], b.means[k] = h, h.mean()
+		}
+	}
+}
+
+// bytes is the saved form: a count of two bytes a bucket, without the empty ones at the end.
+func (h *Histogram) bytes() []byte {
+	last := len(h.counts)
+	for last > 0 && h.counts[last-1] == 0 {
+		last--
+	}
+	out := make([]byte, 0, 2*last)
+	for _, n := range h.counts[:last] {
+		out = binary.LittleEndian.AppendUint16(out, n)
+	}
+	return out
+}
+
+// read makes a histogram of its saved form, nil where it is none.
+func read(saved []byte) *Histogram {
+	if len(saved)%2 != 0 || len(saved) > 2*buckets {
+		return nil
+	}
+	h := &Histogram{}
+	for i := range len(saved) / 2 {
+		h.counts[i] = binary.LittleEndian.Uint16(saved[2*i:])
+		h.total += int(h.counts[i])
+	}
+	return h
+}
+
+// mean is the mean run time, each taken at the middle of its bucket.
+func (h *Histogram) mean() float64 {
+	if h.total == 0 {
+		return Prior
+	}
+	sum := 0.0
+	for i, n := range h.counts {
+		sum += float64(n) * least * math.Exp2((float64(i)+0.5)/perOctav)
+	}
+	return sum / float64(h.total)
+}
 
 // meanWeight is how much the newest observation counts in the moving mean.
 const meanWeight = 0.2
@@ -79,6 +150,7 @@ func (b *Book) Saw(tenant, class int32, seconds float64) {
 		b.means[k] = seconds
 	}
 	h.Saw(seconds)
+	b.dirty[k] = true
 	b.means[k] += meanWeight * (seconds - b.means[k])
 }
 

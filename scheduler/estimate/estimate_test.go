@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"nightshift/models"
 )
 
 func TestNothingSeenGivesThePrior(t *testing.T) {
@@ -65,4 +67,31 @@ func TestQuantilesGrowWithTheirShare(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestWhatIsSavedComesBack(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		b := NewBook()
+		for range rapid.IntRange(1, 300).Draw(t, "n") {
+			b.Saw(rapid.Int32Range(1, 3).Draw(t, "tenant"), rapid.Int32Range(1, 3).Draw(t, "class"), rapid.Float64Range(0.001, 1e5).Draw(t, "seconds"))
+		}
+		saved := b.Changes(100)
+		if again := b.Changes(100); len(again) != 0 {
+			t.Fatalf("%d are told as changed twice", len(again))
+		}
+		fresh := NewBook()
+		fresh.Restore(saved)
+		for tenant := int32(1); tenant <= 3; tenant++ {
+			for class := int32(1); class <= 3; class++ {
+				if got, want := fresh.Quantile(tenant, class, 0.7), b.Quantile(tenant, class, 0.7); got != want {
+					t.Fatalf("q70 of %d, %d came back as %f, not %f", tenant, class, got, want)
+				}
+			}
+		}
+	})
+	b := NewBook()
+	b.Restore([]models.Estimate{{Tenant: 1, Class: 1, Counts: []byte{1}}, {Tenant: 1, Class: 2, Counts: make([]byte, 4*buckets)}})
+	if b.Mean(1, 1) != Prior || b.Mean(1, 2) != Prior {
+		t.Error("what cannot be read was taken for an estimate")
+	}
 }

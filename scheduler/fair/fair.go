@@ -5,6 +5,7 @@ import "nightshift/models"
 // Clock holds the virtual times of one pool and kind, in weighted seconds.
 type Clock struct {
 	system  float64
+	step    float64 // the largest that anybody was charged at once
 	tenants map[int32]*account
 }
 
@@ -50,6 +51,18 @@ func (c *Clock) Wake(tenant int32) {
 	a.virtual = max(a.virtual, c.system)
 }
 
+// Unblock lets a tenant re-enter that had work but could start none of it: at most two of the largest steps behind the
+// system's time, so that it does not take everything until it has caught up.
+func (c *Clock) Unblock(tenant int32) bool {
+	a := c.of(tenant)
+	least := c.system - 2*c.step
+	if a.virtual >= least {
+		return false
+	}
+	a.virtual = least
+	return true
+}
+
 // Start charges the estimated seconds of a task that starts now and moves the system's time to its start tag.
 func (c *Clock) Start(tenant int32, seconds, weight float64) {
 	a := c.of(tenant)
@@ -62,6 +75,7 @@ func (c *Clock) Correct(tenant int32, seconds, weight float64) { c.add(c.of(tena
 
 func (c *Clock) add(a *account, seconds, weight float64) {
 	a.virtual += seconds / weight
+	c.step = max(c.step, seconds/weight)
 	a.charged += seconds
 }
 

@@ -76,3 +76,17 @@ func TestCorrectionsSettleToWhatWasUsed(t *testing.T) {
 		t.Errorf("charged %f at %f", clock.Charged(1), clock.Time(1))
 	}
 }
+
+func TestTheUnblockedDoNotCatchUpAtEverybodysCost(t *testing.T) {
+	clock, weights := NewClock(), map[int32]float64{1: 1, 2: 1}
+	clock.Wake(1)
+	clock.Wake(2)
+	for range 1000 { // tenant 2 has work, but its lane is paused
+		clock.Start(1, 1, 1)
+	}
+	clock.Unblock(2)
+	got := serve(clock, weights, func(int32) float64 { return 1 }, 100)
+	if got[2]-got[1] > 3 {
+		t.Errorf("after its lane was resumed tenant 2 got %.0f against %.0f", got[2], got[1])
+	}
+}
