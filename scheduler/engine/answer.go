@@ -156,6 +156,13 @@ type Stats struct {
 	Ready     map[string]int64 `json:"ready"`  // by kind
 	Counters  map[string]int64 `json:"counters"`
 	Decisions int64            `json:"decisions"`
+
+	Kinds      []KindFigures    `json:"kinds"`
+	Lanes      []LaneFigures    `json:"lanes"`
+	Pools      []PoolFigures    `json:"pools"`
+	Types      []TypeCounts     `json:"types"`
+	Models     []ModelUse       `json:"models"`
+	LeasesLost map[string]int64 `json:"leases_lost"` // by cause
 }
 
 // TenantShare is what a tenant got of a pool against what its weight deserves among those that wanted some.

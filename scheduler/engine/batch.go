@@ -21,6 +21,7 @@ type batch struct {
 	bornFreed []models.Task
 	flows     []*flow // touched
 	ended     map[models.ID]int
+	notes     notes
 }
 
 // change is a task's row in this batch: as it was before, and as it will be.
@@ -203,7 +204,7 @@ func (e *Engine) conclude(c *change, cause models.Cause, to models.State, name s
 	if c.row.Has(models.HasDependants) {
 		e.endEdges(c)
 	}
-	e.counters[counterOf[to]]++
+	e.note(tallyOf(to), &c.row)
 	return e.event(c, name)
 }
 
@@ -215,12 +216,6 @@ func (e *Engine) endEdges(c *change) {
 	}
 	e.b.ended[c.row.ID] = len(e.b.plan.Ends)
 	e.b.plan.Ends = append(e.b.plan.Ends, end)
-}
-
-// counterOf names the counter of an end.
-var counterOf = map[models.State]string{
-	models.Succeeded: "succeeded", models.Failed: "failed", models.DeadLetter: "dead_lettered", models.Cancelled: "cancelled",
-	models.Expired: "expired", models.Skipped: "skipped",
 }
 
 // event notes what happened to a task; the caller may add to it.

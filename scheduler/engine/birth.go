@@ -35,7 +35,7 @@ func (e *Engine) makeTask(s *Submit, p placement, flow *flow) *change {
 		e.b.plan.Labels = append(e.b.plan.Labels, l)
 	}
 	p.lane.In.Add(e.now)
-	e.counters["submitted"]++
+	e.note(tallySubmitted, &c.row)
 	return c
 }
 

@@ -164,7 +164,6 @@ func (e *Engine) flip(cmd *Command) (*Answer, error) {
 	e.b.plan.Flips = append(e.b.plan.Flips, x.Staging)
 	e.addCursor(models.Cursor{ID: e.newID(), Env: x.Env, Kind: models.EnterStaged, Target: x.Staging, Matched: int64(x.Tasks), At: e.now, Actor: cmd.Actor})
 	e.recordOnce(x.Once, []models.ID{x.Staging})
-	e.counters["submitted"] += int64(x.Tasks)
 	return answer, nil
 }
 
@@ -230,6 +229,7 @@ func (e *Engine) enterStaged(c *change) bool {
 	if c.row.State != models.Staged {
 		return false
 	}
+	e.note(tallySubmitted, &c.row)
 	if f := e.flows[c.row.Workflow]; f != nil && f.row.Cancelling {
 		return e.stop(c, "the workflow was cancelled")
 	}

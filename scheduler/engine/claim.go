@@ -147,7 +147,7 @@ func (e *Engine) start(entry *board.Entry, w *board.Worker, cards []int, r *rati
 	e.noteStart(w.Pool, lane.Kind)
 	r.take(lane.Kind, class)
 	lane.Out.Add(e.now)
-	e.counters["started"]++
+	e.note(tallyStarted, &c.row)
 	ev := e.event(c, "task.started")
 	ev.Worker, ev.Pool = w.ID, w.Pool
 	return Lease{Row: c.row, GPUs: cards, Model: class.Model, Type: class.Type}
@@ -388,6 +388,7 @@ func (e *Engine) giveBack(r *Return) (*Answer, error) {
 	}
 	for _, token := range r.Tokens {
 		if lease := e.board.Leases[token]; lease != nil {
+			e.b.notes.lost[lostUndelivered]++
 			e.release(lease)
 		}
 	}

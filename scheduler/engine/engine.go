@@ -40,7 +40,7 @@ type Engine struct {
 	usual    int // events of a batch
 	losses   []loss
 	numbers  numbers
-	counters map[string]int64
+	counters *counters
 	reserved map[models.ID]*reservation // by worker
 	lead     [4]models.Instant          // how far ahead deadlines are looked at, by kind
 	dirty    bool                       // something may fit a parked claim
@@ -77,7 +77,7 @@ func New(cfg Config) *Engine {
 	}
 	return &Engine{
 		cfg: cfg, board: board.New(limits), rng: rand.New(rand.NewChaCha8(cfg.Seed)), book: estimate.NewBook(),
-		flows: map[models.ID]*flow{}, want: map[models.TaskRef]bool{}, starts: map[string]*starts{}, reserved: map[models.ID]*reservation{}, counters: map[string]int64{},
+		flows: map[models.ID]*flow{}, want: map[models.TaskRef]bool{}, starts: map[string]*starts{}, reserved: map[models.ID]*reservation{}, counters: newCounters(),
 	}
 }
 
@@ -232,6 +232,7 @@ func (e *Engine) Commit(effects *models.Effects) []Reply {
 		row := e.freed.rows[id]
 		e.wantFlow(&row)
 	}
+	e.counters.take(&e.b.notes, e.board.Classes)
 	e.b = nil
 	return nil
 }

@@ -87,6 +87,7 @@ func (e *Engine) releaseMissing(w *board.Worker, listed map[*board.Lease]bool) {
 		case lease.MissedAt == 0:
 			lease.MissedAt = e.now
 		case e.now-lease.MissedAt >= half:
+			e.b.notes.lost[lostNeverArrived]++
 			e.release(lease)
 		}
 	}

@@ -90,14 +90,13 @@ func (e *Engine) workerStats() []WorkerStats {
 func (e *Engine) stats() *Stats {
 	s := &Stats{
 		Entries: int64(e.board.Entries()), Lines: int64(e.board.Lines()), Running: int64(len(e.board.Leases)), Parked: e.board.ParkedTasks(),
-		Claims: int64(len(e.claims)), Ready: map[string]int64{}, Counters: map[string]int64{}, Decisions: e.counters["started"],
+		Claims: int64(len(e.claims)), Ready: map[string]int64{}, Counters: map[string]int64{},
 	}
 	for _, k := range models.Kinds() {
 		s.Ready[k.String()] = e.board.ReadyOf(k)
 	}
-	for name, n := range e.counters { // any order: a copy
-		s.Counters[name] = n
-	}
+	e.figures(s)
+	e.counters.show(s, e.now)
 	c := e.board.Counted
 	for name, n := range map[string]int64{"refills": c.Refills, "shrinks": c.Shrinks, "parkings": c.Parkings, "unparkings": c.Unparkings, "rebuilds": c.Rebuilds} { // any order: a copy
 		s.Counters[name] = n

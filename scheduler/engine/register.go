@@ -33,6 +33,7 @@ func (e *Engine) register(cmd *Command) (*Answer, error) {
 			lease.Confirmed = true
 			continue
 		}
+		e.b.notes.lost[lostReplaced]++
 		e.release(lease)
 	}
 	e.joined(row)
@@ -69,6 +70,7 @@ func (e *Engine) retire(cmd *Command) (*Answer, error) {
 		return &Answer{Worker: &row}, nil
 	}
 	for _, lease := range slices.Clone(w.Leases) {
+		e.b.notes.lost[lostWorkerGone]++
 		e.release(lease)
 	}
 	row.State = models.WorkerGone

@@ -46,6 +46,7 @@ func (e *Engine) late(r *Result) Settled {
 		if a := &e.b.plan.Attempts[i]; a.Token == r.Token && a.Task == r.Task.ID && a.Env == r.Task.Env {
 			if lostOutcome(a.Outcome) && len(a.Usage) == 0 {
 				a.Usage = r.Usage
+				e.noteLate(r.Usage)
 			}
 			attempt, known = *a, true
 		}
@@ -64,6 +65,7 @@ func (e *Engine) late(r *Result) Settled {
 	booked := slices.ContainsFunc(e.b.plan.Late, func(l models.Late) bool { return l.Token == r.Token })
 	if len(r.Usage) > 0 && len(attempt.Usage) == 0 && !booked {
 		e.b.plan.Late = append(e.b.plan.Late, models.Late{Env: r.Task.Env, Task: r.Task.ID, Token: r.Token, Usage: r.Usage})
+		e.noteLate(r.Usage)
 	}
 	out.Booked = true
 	return out
@@ -153,7 +155,7 @@ func (e *Engine) fail(lease *board.Lease, cause models.Cause, outcome models.Out
 		e.move(c, cause, models.RetryWait)
 		c.row.WakeAt = e.now.Add(max(verdict.Wait, time.Microsecond))
 		e.place(c)
-		e.counters["retried"]++
+		e.note(tallyRetried, &c.row)
 		ev := e.event(c, "task.retrying")
 		ev.Class, ev.Pool, ev.Charged = class, lease.Pool, charged
 		return c
@@ -198,6 +200,7 @@ func (e *Engine) endAttempt(lease *board.Lease, outcome models.Outcome, failure 
 		e.book.Saw(lease.Tenant, row.Class, ran)
 	}
 	e.b.plan.Attempts = append(e.b.plan.Attempts, attempt)
+	e.noteRun(&attempt, lease.Kind)
 	e.board.End(lease)
 	e.dirty = true
 	row.Worker, row.AttemptID, row.Token, row.LeaseUntil, row.Cards, row.CancelAt = models.ID{}, models.ID{}, models.ID{}, 0, 0, 0

@@ -136,7 +136,6 @@ func (e *Engine) lose(lease *board.Lease, mass bool) {
 		c.row.LeasesLost++
 	}
 	c.row.ErrorClass = failure.Class
-	e.counters["leases_lost"]++
 	if c.row.LeasesLost >= 3 || c.row.Attempt-c.row.AttemptsUsed >= 10 && mass {
 		e.giveUp(c, models.Gone, failure)
 		return
