@@ -22,7 +22,7 @@ type world struct {
 	epoch  int64
 	batch  int64
 	env    int32
-	serial byte
+	serial uint32
 	late   map[*engine.Command]engine.Reply
 }
 
@@ -53,7 +53,7 @@ func (w *world) must(err error) {
 
 func (w *world) id() models.ID {
 	w.serial++
-	return models.NewID(w.now, [10]byte{0, w.serial})
+	return models.NewID(w.now, [10]byte{0, byte(w.serial), 0, byte(w.serial >> 8), byte(w.serial >> 16)})
 }
 
 func (w *world) rebuild() {
