@@ -12,7 +12,9 @@ import (
 // Group is what is on offer in one kind and class: the lines of every tenant that are open and have a task at hand. Who
 // fits the class takes from the tenant with the smallest virtual time, however many tenants there are.
 type Group struct {
-	Class  int32
+	Class int32
+	// Misfit is when a worker with a free slot last had no room for the class: other tasks filled the gaps.
+	Misfit models.Instant
 	stands map[int32]*Stand // by tenant
 	heaps  map[string]*standHeap
 }

@@ -231,6 +231,7 @@ func (e *Engine) pickOf(w *board.Worker, r *ration, kind models.KindName) (*boar
 		}
 		cards, ok := w.Use.Room(&w.Worker, kind, class)
 		if !ok {
+			g.Misfit = e.now
 			continue
 		}
 		c := e.firstOf(w, g, clock)

@@ -54,18 +54,19 @@ func (e *Engine) waiting(r *reservation) *board.Entry {
 	return nil
 }
 
-// starving lists the heads past their ageing bound whose class has room on no worker now, the longest wait first.
+// starving lists the heads past their ageing bound whose class fits nowhere, the longest wait first: workers had a slot
+// for it but no room, and none has room now. Where all slots are simply taken, waiting its turn is no starvation.
 func (e *Engine) starving(taken map[models.ID]bool) []*board.Entry {
 	var out []*board.Entry
 	for _, kind := range models.Kinds() {
 		for _, g := range e.board.Groups(kind) {
-			if e.roomFor(kind, g.Class) {
+			if g.Misfit == 0 || e.roomFor(kind, g.Class) {
 				continue
 			}
 			for _, stand := range g.Stands() {
 				for _, line := range stand.Lines {
 					head := line.Head()
-					if head != nil && !taken[head.Row.ID] && e.now-head.Row.ReadyAt > agedAfter[kind] && e.board.Open(&head.Row) {
+					if head != nil && !taken[head.Row.ID] && g.Misfit > head.Row.ReadyAt && e.now-head.Row.ReadyAt > agedAfter[kind] && e.board.Open(&head.Row) {
 						out = append(out, head)
 					}
 				}
