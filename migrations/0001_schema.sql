@@ -244,6 +244,7 @@ CREATE TABLE labels (
     value text NOT NULL,
     PRIMARY KEY (env, key, value, task)
 );
+CREATE INDEX labels_task ON labels (env, task); -- they go with their task
 
 -- to_task waits for from_task. state: 0 open, 1 fired, 2 killed; it leaves open at most once.
 CREATE TABLE edges (
@@ -293,6 +294,7 @@ CREATE TABLE dedupes (
     ttl_seconds int      NOT NULL,
     PRIMARY KEY (env, key)
 );
+CREATE INDEX dedupes_task ON dedupes (env, task); -- they go with their task
 
 -- Lines that attempts wrote, kept two weeks. The replica that received them writes them.
 CREATE TABLE logs (

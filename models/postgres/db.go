@@ -33,12 +33,13 @@ type Options struct {
 
 // DB is the pool that everything but the writer's connection goes through.
 type DB struct {
-	pool    *pgxpool.Pool
-	gorm    *gorm.DB
-	options Options
-	app     string // the role that sees one tenant
-	engine  string // the role that sees all
-	log     *slog.Logger
+	pool     *pgxpool.Pool
+	gorm     *gorm.DB
+	options  Options
+	app      string // the role that sees one tenant
+	engine   string // the role that sees all
+	log      *slog.Logger
+	retained retained
 }
 
 // Open connects, makes the two roles where they are missing and refuses a login that row level security does not bind.

@@ -55,7 +55,8 @@ func seed(t *testing.T, db *postgres.DB) {
 		}
 	}
 	insert(6, 50, 3, nil)
-	exec(t, db, `INSERT INTO workflows VALUES (5, $1, 2, 50, false, $2, $2, NULL, 'nightly', array_fill(0, ARRAY[13]), '{}')`, workflow, int64(at(0)))
+	exec(t, db, `INSERT INTO workflows (env, id, state, priority, cancelling, created_at, updated_at, name, counts, input, stops, over, gate, budget, depth, grown)
+		VALUES (5, $1, 2, 50, false, $2, $2, 'nightly', array_fill(0, ARRAY[13]), '{}', false, false, 0, '{}', 0, 0)`, workflow, int64(at(0)))
 	for _, from := range []int{7, 8} {
 		exec(t, db, `INSERT INTO edges VALUES (5, $1, $2, 0, $3)`, [16]byte(numbered(from)), [16]byte(numbered(9)), from-7)
 	}

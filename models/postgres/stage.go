@@ -28,7 +28,7 @@ func (db *DB) Stage(ctx context.Context, body *models.StagedBody) error {
 	return classify(db.Platform().Write(ctx, func(tx pgx.Tx) error {
 		s := &body.Staging
 		tag, err := tx.Exec(ctx, `INSERT INTO stagings (id, env, tasks, at, flipped) VALUES ($1, $2, $3, $4, false)
-			ON CONFLICT (id) DO UPDATE SET tasks = stagings.tasks + EXCLUDED.tasks WHERE NOT stagings.flipped AND stagings.env = EXCLUDED.env`,
+			ON CONFLICT (id) DO UPDATE SET tasks = stagings.tasks + EXCLUDED.tasks WHERE NOT stagings.flipped AND NOT stagings.dropped AND stagings.env = EXCLUDED.env`,
 			[16]byte(s.ID), s.Env, int64(len(body.Tasks)), int64(s.At))
 		if err != nil {
 			return err
