@@ -51,11 +51,8 @@ func (l loopFigures) Collect(out chan<- prometheus.Metric) {
 	count(alertsTotal, f.TicksAside, "tick_set_aside")
 	count(alertsTotal, f.HistoryLost, "history_lost")
 	count(alertsTotal, f.OwnWork, "own_work")
-	for desc, h := range map[*prometheus.Desc]loop.Histogram{batchCommands: f.BatchCommands, commitSeconds: f.CommitSeconds, rebuildTime: f.RebuildSeconds} {
-		buckets := map[float64]uint64{}
-		for i, bound := range h.Bounds {
-			buckets[bound] = h.Counts[i]
-		}
-		out <- prometheus.MustNewConstHistogram(desc, h.Count, h.Sum, buckets)
-	}
+	p := scraped{out}
+	p.histogram(batchCommands, f.BatchCommands)
+	p.histogram(commitSeconds, f.CommitSeconds)
+	p.histogram(rebuildTime, f.RebuildSeconds)
 }

@@ -105,7 +105,8 @@ func (e *Engine) noteLate(usage json.RawMessage) {
 	e.b.notes.runs = append(e.b.notes.runs, run{seconds: -1, usage: usage})
 }
 
-// counters are what the brain has counted since its process began. They are figures for people, never read by a decision.
+// counters are what this brain has counted since it began: a rebuild keeps them, another brain starts at zero. They are
+// figures for people, never read by a decision.
 type counters struct {
 	types   busiest[typeCounts]
 	byClass map[int32]*named[typeCounts]

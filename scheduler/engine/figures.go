@@ -38,7 +38,7 @@ type PoolFigures struct {
 	Lag       float64 `json:"lag"` // how far apart the virtual times are of tenants whose work waits for it
 }
 
-// TypeCounts count tasks of one type in a kind since the brain's process began.
+// TypeCounts count tasks of one type in a kind since this brain began.
 type TypeCounts struct {
 	Kind         string `json:"kind"`
 	Type         string `json:"type"`
@@ -53,7 +53,7 @@ type TypeCounts struct {
 	Skipped      int64  `json:"skipped"`
 }
 
-// ModelUse is what attempts reported of a model since the brain's process began.
+// ModelUse is what attempts reported of a model since this brain began.
 type ModelUse struct {
 	Model        string  `json:"model"`
 	TokensIn     int64   `json:"tokens_in"`
