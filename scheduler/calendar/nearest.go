@@ -29,14 +29,13 @@ func written(fields []string) string {
 
 // valid tells whether six fields make a rule that fires.
 func valid(fields []string) bool {
-	var rule Rule
+	var rule cron
 	for i, text := range fields {
 		if text == "" || rule.read(i, text) != nil {
 			return false
 		}
 	}
-	rule.expression = "valid"
-	return rule.Period() > 0
+	return rule.fires()
 }
 
 // nearestForm mends each field that can't be read; empty when that does not make a rule that fires.

@@ -62,7 +62,7 @@ func Parse(expression, zone string) (*Rule, error) {
 			return nil, refuse(expression, err.Error(), nearestForm(fields))
 		}
 	}
-	if rule.Period() == 0 {
+	if !rule.fires() {
 		return nil, refuse(expression, "never fires: no such day comes in any year", nearestDay(fields))
 	}
 	return rule, nil
@@ -95,7 +95,11 @@ func split(expression string) ([]string, error) {
 	if len(fields) > 0 && (strings.HasPrefix(fields[0], "tz=") || strings.HasPrefix(fields[0], "cron_tz=")) {
 		own := strings.Fields(expression)
 		_, zone, _ := strings.Cut(own[0], "=")
-		return nil, refuse(expression, fmt.Sprintf("a zone stands in its own field: set timezone to %q", zone), strings.Join(own[1:], " "))
+		rest := strings.Join(own[1:], " ")
+		if _, err := Parse(rest, ""); err != nil {
+			rest = ""
+		}
+		return nil, refuse(expression, fmt.Sprintf("a zone stands in its own field: set timezone to %q", zone), rest)
 	}
 	switch len(fields) {
 	case 5:

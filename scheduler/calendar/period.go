@@ -14,9 +14,19 @@ const (
 	cycleDays  = cycleYears*365 + cycleYears/4
 )
 
-// Period is the mean time between occurrences on a clock without changes, 0 for a rule that fires once or never.
+// fires tells whether any day of any year matches.
+func (c *cron) fires() bool {
+	for month := range cycleYears * 12 {
+		if c.days(cycleBegin+month/12, time.Month(month%12+1)) != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// Period is the mean time between occurrences on a clock without changes, 0 for a rule that fires once.
 func (r *Rule) Period() time.Duration {
-	if r.expression == "" && r.every > 0 {
+	if r.expression == "" {
 		return r.every
 	}
 	count := 0
@@ -24,9 +34,6 @@ func (r *Rule) Period() time.Duration {
 		count += bits.OnesCount64(r.days(cycleBegin+month/12, time.Month(month%12+1)))
 	}
 	count *= bits.OnesCount64(r.hour) * bits.OnesCount64(r.minute) * bits.OnesCount64(r.second)
-	if count == 0 {
-		return 0
-	}
 	return cycleDays * day * time.Second / time.Duration(count)
 }
 

@@ -78,7 +78,7 @@ func shapeOf(set uint64, p part) (s shape) {
 	if s.all = n == p.cycle; s.all || n < 2 {
 		return s
 	}
-	if step := s.values[1] - s.values[0]; step > 1 && s.values[0] == p.low && s.values[n-1]+step >= p.low+p.cycle {
+	if step := s.values[1] - s.values[0]; step > 1 && (n > 2 || p.cycle == 60) && s.values[0] == p.low && s.values[n-1]+step >= p.low+p.cycle {
 		s.step = step
 		for i := 1; i < n; i++ {
 			if s.values[i]-s.values[i-1] != step {
