@@ -62,8 +62,12 @@ func (s *source) gap() time.Duration {
 
 // come sends a batch and waits for the next.
 func (w *World) come(s *source, at time.Duration) {
-	for left := max(1, s.Batch); left > 0; left -= mostCommands {
-		w.submit(s, min(left, mostCommands))
+	most := mostCommands
+	if len(s.Graph) > 0 {
+		most = 1
+	}
+	for left := max(1, s.Batch); left > 0; left -= most {
+		w.submit(s, min(left, most))
 	}
 	if s.left--; s.left == 0 {
 		w.coming--
@@ -95,13 +99,13 @@ func (w *World) client(s *source) {
 }
 
 // draw makes the next task of the source.
-func (s *source) draw() Item {
-	item := Item{Run: s.run(), Priority: s.Priority}
+func (s *source) draw(mean time.Duration) Item {
+	item := Item{Run: s.run(mean), Priority: s.Priority}
 	if s.PriorityTo > s.Priority {
 		item.Priority += int16(s.rng.IntN(int(s.PriorityTo-s.Priority) + 1))
 	}
 	if s.Estimated {
-		item.Estimate = s.Run
+		item.Estimate = mean
 	}
 	if s.Deadline > 0 || s.Slack > 0 {
 		item.Deadline = s.Deadline + time.Duration(s.Slack*float64(item.Run))
@@ -123,8 +127,8 @@ func (s *source) tell(item *Item) {
 	item.Estimate = max(item.Estimate, time.Millisecond)
 }
 
-func (s *source) run() time.Duration {
-	mean, factor := float64(s.Arrival.Run), 1.0
+func (s *source) run(mean time.Duration) time.Duration {
+	factor := 1.0
 	switch {
 	case s.Shape == Exponential:
 		factor = s.rng.ExpFloat64()
@@ -133,7 +137,7 @@ func (s *source) run() time.Duration {
 	case s.Spread > 0:
 		factor = 1 + s.Spread*(2*s.rng.Float64()-1)
 	}
-	return max(time.Duration(mean*factor), time.Millisecond)
+	return max(time.Duration(float64(mean)*factor), time.Millisecond)
 }
 
 // expectItems puts tasks that were seen elsewhere on the agenda: those of a moment come in one body, a workflow's too.
@@ -160,29 +164,56 @@ func (w *World) sendItems(s *source, from, to int) {
 		item := items[i]
 		s.tell(&item)
 		made[i] = w.job(s, item)
-		var after []int
-		for _, n := range item.After {
+	}
+	w.fill(s, body, made, func(i int) (after []int) {
+		for _, n := range items[i].After {
 			after = append(after, n-from)
 		}
-		body.Tasks[i] = w.task(s, made, i, after, body.Tasks)
+		return after
+	})
+}
+
+// fill writes the tasks of a body and sends it. As at the edge, each task of a workflow carries the told run times of the
+// longest path from it to the end.
+func (w *World) fill(s *source, body *engine.Submit, made []*job, after func(int) []int) {
+	if body.Workflow != nil {
+		for i := len(made) - 1; i >= 0; i-- {
+			j := made[i]
+			j.ahead += time.Duration(j.row.EstimateMS) * time.Millisecond
+			for _, n := range after(i) {
+				made[n].ahead = max(made[n].ahead, j.ahead)
+			}
+		}
+	}
+	for i := range made {
+		body.Tasks[i] = w.task(s, made, i, after(i), body.Tasks)
 	}
 	w.open += len(made)
 	w.send(body, made)
 }
 
-// submit sends n tasks of an arrival in one body.
+// submit sends n tasks of an arrival in one body, or one graph of them.
 func (w *World) submit(s *source, n int) []*job {
-	body, made := w.body(s, n, s.Chain), make([]*job, n)
-	for i := range n {
-		made[i] = w.job(s, s.draw())
-		var after []int
-		if s.Chain && i > 0 {
-			after = []int{i - 1}
-		}
-		body.Tasks[i] = w.task(s, made, i, after, body.Tasks)
+	if len(s.Graph) > 0 {
+		n = len(s.Graph)
 	}
-	w.open += n
-	w.send(body, made)
+	body, made := w.body(s, n, s.Chain || len(s.Graph) > 0), make([]*job, n)
+	for i := range n {
+		mean := s.Run
+		if len(s.Graph) > 0 {
+			mean = s.Graph[i].Run
+		}
+		made[i] = w.job(s, s.draw(mean))
+	}
+	w.fill(s, body, made, func(i int) []int {
+		switch {
+		case len(s.Graph) > 0:
+			return s.Graph[i].After
+		case s.Chain && i > 0:
+			return []int{i - 1}
+		}
+		return nil
+	})
 	return made
 }
 

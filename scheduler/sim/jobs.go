@@ -2,7 +2,6 @@ package sim
 
 import (
 	"fmt"
-	"reflect"
 	"time"
 
 	"nightshift/models"
@@ -21,6 +20,7 @@ type job struct {
 	freed    models.Instant // first ready
 	done     models.Instant
 	deadline models.Instant // 0: none
+	ahead    time.Duration  // told run times from here to the end of its workflow
 	acked    bool
 	state    models.State
 	started  bool
@@ -56,9 +56,8 @@ func (w *World) task(s *source, made []*job, i int, after []int, body []engine.N
 	j := made[i]
 	t := engine.NewTask{
 		ID: w.id(), Class: *j.class, Lane: s.Lane, Priority: j.row.Priority, EstimateMS: j.row.EstimateMS, MaxAttempts: s.MaxAttempts,
-		HardSeconds: int32(s.Hard / time.Second), LimitKey: s.LimitKey, KeyLimit: s.KeyLimit, Input: []byte(`{}`),
+		HardSeconds: int32(s.Hard / time.Second), LimitKey: s.LimitKey, KeyLimit: s.KeyLimit, Input: []byte(`{}`), Deadline: j.deadline, AheadMS: j.ahead.Milliseconds(),
 	}
-	setDeadline(&t, j.deadline)
 	if t.MaxAttempts == 0 {
 		t.MaxAttempts = 3
 	}
@@ -79,13 +78,6 @@ func (w *World) task(s *source, made []*job, i int, after []int, body []engine.N
 	j.row.ID = t.ID
 	w.jobs[t.ID] = j
 	return t
-}
-
-// setDeadline names the deadline where the engine takes one.
-func setDeadline(t *engine.NewTask, at models.Instant) {
-	if f := reflect.ValueOf(t).Elem().FieldByName("Deadline"); f.IsValid() && at != 0 {
-		f.SetInt(int64(at))
-	}
 }
 
 // fails says whether an attempt breaks: the same one does whatever else happens.

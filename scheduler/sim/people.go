@@ -22,6 +22,9 @@ func (w *World) begin() bool {
 	for _, t := range w.scenario.Tenants {
 		w.found(t)
 	}
+	for i := range w.scenario.Kinds {
+		w.configured(&engine.Configure{Kind: &w.scenario.Kinds[i], Version: -1, Action: "kind.update"})
+	}
 	for _, l := range w.scenario.Lanes {
 		if !w.knows(l.Tenant) {
 			return false

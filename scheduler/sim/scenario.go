@@ -10,6 +10,7 @@ import (
 type Scenario struct {
 	Seed     uint64
 	Tenants  []Tenant
+	Kinds    []models.Kind // that differ from what a platform begins with
 	Lanes    []Lane
 	Workers  []Worker
 	Arrivals []Arrival
@@ -80,7 +81,14 @@ type Arrival struct {
 	FailPercent int           // of attempts
 	Hard        time.Duration // hard timeout; 0: the kind's
 	Chain       bool          // the tasks of a batch are a workflow, one after the other
+	Graph       []Node        // each of a batch is a workflow of these tasks, Run being theirs
 	Items       []Item        // instead of Every, Count, Batch, Run: these very tasks
+}
+
+// Node is one task of a graph.
+type Node struct {
+	Run   time.Duration
+	After []int // earlier nodes it waits for
 }
 
 // Item is one task that was seen or made elsewhere.

@@ -13,8 +13,9 @@ import (
 // leastSlack is what a job with a deadline has beyond its own run time, at least.
 const leastSlack = 12 * time.Hour
 
-// deadlines lives through two months of a GPU cluster, a slot for each job. Every second job must have ended by a moment:
-// its own run time after it came, and half a day, or what the trace's own deadline gives it where that is more.
+// deadlines lives through two months of a GPU cluster, a slot for each job. Every fourth job must have ended by a moment:
+// its own run time after it came, and half a day, or what the trace's own deadline gives it where that is more. A share of
+// jobs with deadlines must stay below the half that the ageing of the others leaves to them.
 func deadlines(l *lab) (out []Figure) {
 	t, ok := l.read("msr_itp2021_jobs")
 	if !ok {
@@ -42,14 +43,14 @@ func deadlines(l *lab) (out []Figure) {
 	return out
 }
 
-// dueJobs gives every second job its deadline.
+// dueJobs gives every fourth job its deadline.
 func dueJobs(t *trace.Trace) (items []sim.Item, tasks []rival.Task) {
 	for i := range t.Tasks {
 		item := t.Tasks[i].Item
 		due := item.Run + max(leastSlack, item.Deadline)
 		item.Deadline = 0
 		task := rival.Task{At: item.At, Run: item.Run}
-		if i%2 == 0 {
+		if i%4 == 0 {
 			item.Deadline, task.Deadline = due, item.At+due
 		}
 		items, tasks = append(items, item), append(tasks, task)

@@ -55,7 +55,9 @@ func memory(l *lab) []Figure {
 }
 
 // rate is started tasks a second.
-func (b *bench) rate(spent time.Duration) float64 { return float64(b.started) / max(1e-9, spent.Seconds()) }
+func (b *bench) rate(spent time.Duration) float64 {
+	return float64(b.started) / max(1e-9, spent.Seconds())
+}
 
 // forget begins the measurement anew.
 func (b *bench) forget() { b.deciding, b.settling, b.started = 0, 0, 0 }
