@@ -71,6 +71,11 @@ func ReadList(d *Deps, c *fiber.Ctx, filters ...string) (*ListQuery, error) {
 }
 
 func (q *ListQuery) readPage() error {
+	for _, name := range []string{"limit", "cursor", "order", "count"} {
+		if len(q.Values[name]) > 1 {
+			return queryError(name, "it has more than one value")
+		}
+	}
 	if text := q.One("limit"); text != "" {
 		n, err := strconv.Atoi(text)
 		if err != nil && !isDigits(text) || err == nil && n < 1 {

@@ -75,7 +75,8 @@ func (id ID) Text(prefix string) string {
 	return prefix + "_" + string(out[:])
 }
 
-// ParseID reads a TypeID with exactly this prefix. Anything else is not_found: a malformed id names nothing.
+// ParseID reads a TypeID with exactly this prefix. Anything else is not_found: a malformed id names nothing,
+// and the zero id is nobody's.
 func ParseID(prefix, text string) (ID, error) {
 	rest, ok := strings.CutPrefix(text, prefix+"_")
 	if !ok || len(rest) != 26 || rest[0] > '7' {
@@ -93,6 +94,9 @@ func ParseID(prefix, text string) (ID, error) {
 	var id ID
 	binary.BigEndian.PutUint64(id[:8], hi)
 	binary.BigEndian.PutUint64(id[8:], lo)
+	if id.IsZero() {
+		return ID{}, Errorf(NotFound, "there is no %q here", text)
+	}
 	return id, nil
 }
 

@@ -1,6 +1,7 @@
 package models
 
 import (
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -24,6 +25,13 @@ func TestIDsReadBackAsWritten(t *testing.T) {
 			t.Fatalf("a task's id was taken for a workflow's: %v", err)
 		}
 	})
+}
+
+func TestTheZeroIDIsNobodys(t *testing.T) {
+	_, err := ParseID(TaskPrefix, "task_00000000000000000000000000")
+	if CodeOf(err) != NotFound || !strings.Contains(err.Error(), "task_00000000000000000000000000") {
+		t.Fatalf("%v", err)
+	}
 }
 
 func TestIDsSortByWhenTheyWereMade(t *testing.T) {

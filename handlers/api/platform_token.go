@@ -139,7 +139,9 @@ func readTokenRequest(c *fiber.Ctx) (tokenRequest, error) {
 	case fiber.MIMEApplicationJSON:
 		err = handlers.Bind(c, &ask)
 	default:
-		err = models.Errorf(models.UnsupportedMediaType, "send application/x-www-form-urlencoded or application/json")
+		if len(c.Request().Header.ContentType()) > 0 || len(c.Request().Body()) > 0 {
+			err = models.Errorf(models.UnsupportedMediaType, "send application/x-www-form-urlencoded or application/json")
+		}
 	}
 	if err != nil {
 		return ask, err

@@ -78,8 +78,12 @@ func (w *Work) attempts(_ *handlers.Deps, c *fiber.Ctx) error {
 		answer.Data = append(answer.Data, viewAttempt(&all[id][i]))
 	}
 	if n := len(all[id]); row.State.Live() && (n == 0 || all[id][n-1].N < row.Attempt) {
+		worker, err := w.Reads.Worker(c.UserContext(), caller.Tenant, true, row.Worker)
+		if err != nil && models.CodeOf(err) != models.NotFound {
+			return err
+		}
 		answer.Data = append(answer.Data, viewAttempt(&models.Attempt{
-			ID: row.AttemptID, N: row.Attempt, Worker: row.Worker,
+			ID: row.AttemptID, N: row.Attempt, Worker: row.Worker, WorkerVersion: worker.Version,
 			Outcome: models.AttemptRunning, StartedAt: row.StartedAt, Model: row.Needs.Model,
 		}))
 	}

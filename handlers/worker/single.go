@@ -23,14 +23,23 @@ func (f *Floor) leaseOf(c *fiber.Ctx) (ref models.TaskRef, token models.ID, wire
 		return ref, token, "", models.Invalid("header."+protocol.HeaderLease, "is required: the lease_token of the claim")
 	}
 	ref, token, ok := models.ParseWireToken(wire)
-	if !ok || ref.ID != id {
-		return ref, token, wire, lost(id)
+	if ok && ref.ID == id {
+		if ok, err = f.serves(c, ref.Env); err != nil || ok {
+			return ref, token, wire, err
+		}
 	}
-	serves, err := f.serves(c, ref.Env)
-	if err == nil && !serves {
-		err = models.Errorf(models.NotFound, "there is no %q here", id.Text(models.TaskPrefix))
+	return ref, token, wire, f.noLease(c, id)
+}
+
+// noLease refuses a header that opens nothing: of a task that the caller can see the lease is lost, any other task is
+// not there, be it another tenant's or nobody's.
+func (f *Floor) noLease(c *fiber.Ctx, id models.ID) error {
+	if caller := handlers.CallerOf(c); !caller.Platform {
+		if _, err := f.reads.State(c.UserContext(), caller.Scope(), caller.Env, id); err != nil {
+			return err
+		}
 	}
-	return ref, token, wire, err
+	return lost(id)
 }
 
 func lost(id models.ID) error {
