@@ -24,10 +24,12 @@ type meters struct {
 func newMeters(d *handlers.Deps, l *loop.Loop) *meters {
 	m := &meters{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "nightshift_http_requests_total", Help: "Requests answered by this replica."}, []string{"method", "route", "status"}),
+			Name: "nightshift_http_requests_total", Help: "Requests answered by this replica.",
+		}, []string{"method", "route", "status"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "nightshift_http_request_seconds", Help: "Time to answer, long polls among them.",
-			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30}}, []string{"method", "route"}),
+			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
+		}, []string{"method", "route"}),
 	}
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(m.requests, m.seconds, collectors.NewGoCollector(),

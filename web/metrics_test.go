@@ -55,8 +55,10 @@ type floor struct {
 }
 
 func (s *stage) floor(root string, slots int) floor {
-	r := s.want(s.call("POST", "/v1/workers", map[string]any{"name": "one", "instance_id": "one", "slots": slots, "version": "1",
-		"resources": map[string]any{"gpu": 2, "vram_mb": 2048}}, "Authorization", root), 201, "")
+	r := s.want(s.call("POST", "/v1/workers", map[string]any{
+		"name": "one", "instance_id": "one", "slots": slots, "version": "1",
+		"resources": map[string]any{"gpu": 2, "vram_mb": 2048},
+	}, "Authorization", root), 201, "")
 	return floor{s, r.str("worker_id"), []string{"Authorization", root, "Nightshift-Session", r.str("session")}}
 }
 
@@ -93,8 +95,10 @@ func TestMetricsShowWhatRan(t *testing.T) {
 	}
 	busy := s.scrape()
 	for _, c := range claimed {
-		result := map[string]any{"lease_token": c["lease_token"], "status": "succeeded", "result": map[string]any{},
-			"usage": map[string]any{"model": "owl", "tokens_in": 100, "tokens_out": 20, "tokens_cached": 3, "cost_usd": 0.5}}
+		result := map[string]any{
+			"lease_token": c["lease_token"], "status": "succeeded", "result": map[string]any{},
+			"usage": map[string]any{"model": "owl", "tokens_in": 100, "tokens_out": 20, "tokens_cached": 3, "cost_usd": 0.5},
+		}
 		if c["type"] == "letters.burn" {
 			result = map[string]any{"lease_token": c["lease_token"], "status": "failed", "error": map[string]any{"class": "invalid_input", "message": "it burns"}}
 		}
@@ -167,13 +171,17 @@ func TestMetricsStayFewWithAThousandTypes(t *testing.T) {
 		s.submit(acorn, types...)
 		var results []map[string]any
 		for _, c := range w.claim(100) {
-			results = append(results, map[string]any{"lease_token": c["lease_token"], "status": "succeeded", "result": nil,
-				"usage": map[string]any{"model": c["type"], "tokens_in": 1}})
+			results = append(results, map[string]any{
+				"lease_token": c["lease_token"], "status": "succeeded", "result": nil,
+				"usage": map[string]any{"model": c["type"], "tokens_in": 1},
+			})
 		}
 		w.report(results...)
 	}
-	allowed := map[string]bool{"kind": true, "type": true, "lane": true, "pool": true, "model": true, "direction": true, "basis": true,
-		"cause": true, "code": true, "alert": true, "method": true, "route": true, "status": true}
+	allowed := map[string]bool{
+		"kind": true, "type": true, "lane": true, "pool": true, "model": true, "direction": true, "basis": true,
+		"cause": true, "code": true, "alert": true, "method": true, "route": true, "status": true,
+	}
 	families := s.scrape()
 	for name, f := range families {
 		for _, m := range f.GetMetric() {
