@@ -278,3 +278,26 @@ func TestBruteForceAtEveryChangeOfEveryZone(t *testing.T) {
 	group.Wait()
 	t.Logf("%d names, %d different zones, %d changes, %d occurrences compared", len(zoneNames), len(places), walked.Load(), compared.Load())
 }
+
+// Beyond the last recorded change, where zones follow a rule, each day still has its noon and its midnight, over new years
+// and leap days too.
+func TestEveryDayToComeHasItsTimes(t *testing.T) {
+	from, end := time.Date(2036, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(2046, 1, 1, 0, 0, 0, 0, time.UTC)
+	for i, name := range zoneNames {
+		if testing.Short() && i%20 != 0 {
+			continue
+		}
+		for _, expression := range []string{"0 12 * * *", "0 0 * * *"} {
+			rule := parsed(t, expression, name)
+			at, _, _ := rule.Next(from, Policy{})
+			for at.Before(end) {
+				next, _, ok := rule.Next(at, Policy{})
+				year, month, date := at.Date()
+				if y, m, d := next.Date(); !ok || dayNumber(y, m, d) != dayNumber(year, month, date)+1 {
+					t.Fatalf("%s %q: after %s comes %s", name, expression, at, next)
+				}
+				at = next
+			}
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -118,6 +119,97 @@ func TestDue(t *testing.T) {
 	for _, wrong := range []Misfire{{Policy: "later"}, {Grace: -1}, {Limit: -1}, {Limit: 5000}, {Expires: -1}} {
 		if err := wrong.Check(); models.CodeOf(err) != models.InvalidSchedule {
 			t.Errorf("%+v passed: %v", wrong, err)
+		}
+	}
+}
+
+// A year of ticks at odd moments, with crashes after which a tick is decided again from the mark that was saved: every
+// occurrence is decided, none twice under the key of its row, none that the rule does not have.
+func TestAYearOfTicks(t *testing.T) {
+	begin := moment(t, "2026-11-29T00:00:00Z")
+	end := begin.AddDate(1, 0, 0)
+	expressions := []string{"30 2 * * *", "0 0 * * *", "*/30 * * * *", "15 1,2,3 * * *", "0 9-17 * * mon-fri", "0 0 L * *", "59 23 * * sun"}
+	rng := rand.New(rand.NewPCG(1, 2))
+	total, late := 0, 0
+	for n := range 12 * len(expressions) {
+		table := Timetable{Rule: parsed(t, expressions[n%len(expressions)], notable[n%12]), Policy: allPolicies[n%len(allPolicies)]}
+		want, _ := table.Between(begin, end, 1<<20)
+		rows := map[int64]Outcome{}
+		for mark, now := begin, begin; now.Before(end); {
+			now = now.Add(time.Duration(1+rng.IntN(90)) * time.Minute)
+			if rng.IntN(50) == 0 {
+				now = now.Add(time.Duration(rng.IntN(72)) * time.Hour) // nobody was there
+			}
+			if now.After(end) {
+				now = end
+			}
+			for more := true; more; {
+				var fires []Fire
+				saved := mark
+				fires, mark, more = table.Due(Tick{Mark: mark, Now: now, Misfire: Misfire{Grace: 2 * time.Hour, Policy: RunOnce}, Limit: 1 + rng.IntN(20)})
+				if rng.IntN(10) == 0 { // the commit was lost
+					mark, more = saved, true
+					continue
+				}
+				for _, f := range fires {
+					if before, twice := rows[f.At.Unix()]; twice {
+						t.Fatalf("%q in %s: %s is %s after it was %s", table.Rule.expression, table.Rule.zone, f.At, f.Outcome, before)
+					}
+					rows[f.At.Unix()] = f.Outcome
+					if f.Outcome == Misfired {
+						late++
+					}
+				}
+			}
+		}
+		for _, o := range want {
+			if rows[o.At.Unix()] == "" {
+				t.Fatalf("%q in %s: nothing became of %s", table.Rule.expression, table.Rule.zone, o.At)
+			}
+		}
+		if len(rows) != len(want) {
+			t.Fatalf("%q in %s: %d rows for %d occurrences", table.Rule.expression, table.Rule.zone, len(rows), len(want))
+		}
+		total += len(want)
+	}
+	if late == 0 || late*2 > total {
+		t.Errorf("%d of %d misfired", late, total)
+	}
+	t.Logf("%d occurrences, %d misfired", total, late)
+}
+
+func TestTriggers(t *testing.T) {
+	at := func(second int) time.Time {
+		return moment(t, "2026-11-29T08:00:00Z").Add(time.Duration(second) * time.Second)
+	}
+	d := Debounce{Quiet: 10 * time.Second, MostWait: 30 * time.Second, MostEvents: 5}
+	for _, c := range []struct{ first, last, count, want int }{
+		{0, 0, 1, 10},  // one alone
+		{0, 9, 2, 19},  // another puts it off
+		{0, 25, 3, 30}, // not for ever
+		{0, 7, 5, 7},   // enough of them
+		{0, 7, 50, 7},
+	} {
+		if got := d.FireAt(at(c.first), at(c.last), c.count); !got.Equal(at(c.want)) {
+			t.Errorf("%d events from %d to %d: fires at %s", c.count, c.first, c.last, got)
+		}
+	}
+	if got := (Debounce{Quiet: time.Minute}).FireAt(at(0), at(500), 1000); !got.Equal(at(560)) {
+		t.Errorf("without bounds it fires at %s", got)
+	}
+	if d.Take(3) != 3 || d.Take(7) != 5 || (Debounce{}).Take(7) != 7 {
+		t.Error("takes another number than its bound")
+	}
+	drain := Drain{MostItems: 250, BatchSize: 100}
+	if got := drain.FireAt(at(0), at(5)); !got.Equal(at(5)) {
+		t.Errorf("an idle drain fires at %s", got)
+	}
+	if got := drain.FireAt(at(5), at(5)); !got.Equal(at(6)) {
+		t.Errorf("a busy drain fires at %s", got)
+	}
+	for waiting, want := range map[int][]int{0: nil, 1: {1}, 100: {100}, 101: {100, 1}, 1000: {100, 100, 50}} { // any order
+		if got := drain.Split(waiting); !slices.Equal(got, want) {
+			t.Errorf("%d items: %v, want %v", waiting, got, want)
 		}
 	}
 }

@@ -1,5 +1,6 @@
 // Package calendar says when work should exist: rules (cron, interval, once), their occurrences between two moments, and
-// what becomes of an occurrence that is late, excluded or overtaken by the one before.
+// what becomes of an occurrence that is late, excluded or overtaken by the one before, and when events and items that have
+// gathered become a run.
 //
 // It promises that the answer depends on its arguments and the time zone database alone; that it is right at every change
 // of a zone's clock under the stated policy; that Next rises strictly; and that whatever it is given, it ends soon and

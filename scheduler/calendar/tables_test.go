@@ -270,7 +270,7 @@ func TestWords(t *testing.T) {
 		{"*/7 * * * *", "Every 7 minutes from the start of each hour"},
 		{"0 * * * *", "Every hour"},
 		{"5 * * * *", "At minute 5 of every hour"},
-		{"0 */2 * * *", "Every 2 hours every day"},
+		{"0 */2 * * *", "Every 2 hours"},
 		{"0 8 * * *", "At 08:00 every day"},
 		{"30 0 8 * * *", "At 08:00:30 every day"},
 		{"0 9,17 * * 1-5", "At 09:00 and 17:00 on Monday to Friday"},

@@ -2,7 +2,6 @@ package calendar
 
 import (
 	"fmt"
-	"math/bits"
 	"strconv"
 	"strings"
 	"time"
@@ -231,7 +230,7 @@ func (r *Rule) dayWords() string {
 	}
 	switch {
 	case dates == "" && weekdays == "":
-		if r.month&0x1ffe == 0x1ffe && bits.OnesCount64(r.hour) < 24 {
+		if hour := shapeOf(r.hour, parts[2]); r.month&0x1ffe == 0x1ffe && !hour.all && hour.step == 0 {
 			return " every day"
 		}
 		return ""
