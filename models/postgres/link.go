@@ -209,9 +209,11 @@ func answer(pipe *pgconn.Pipeline, c *call) error {
 	if !ok {
 		return fmt.Errorf("got %T", got)
 	}
+	var row columns
 	for rows.NextRow() {
 		if c.read != nil {
-			c.read(&columns{values: rows.Values()})
+			row = columns{values: rows.Values()}
+			c.read(&row)
 		}
 	}
 	tag, err := rows.Close()

