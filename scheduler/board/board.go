@@ -59,6 +59,7 @@ type Board struct {
 	offers      [4]offers
 	keys        map[KeyID]*Key
 	touched     map[KeyID]bool
+	shut        shutFlows
 	clocks      map[clockID]*fair.Clock
 	timers      timerHeap
 	horizon     models.Instant // every timer up to here is held
@@ -103,7 +104,8 @@ func New(limits Limits) *Board {
 		Limits: limits, Tenants: map[int32]*models.Tenant{}, Envs: map[int32]*models.Environment{}, Lanes: map[int32]*Lane{},
 		Classes: map[int32]*models.Class{}, Workers: map[models.ID]*Worker{}, Leases: map[models.ID]*Lease{}, Pools: map[string]*Pool{},
 		lanesByName: map[laneName]int32{}, lanesOf: map[int32][]*Lane{}, classes: map[string]int32{}, instances: map[instance]*Worker{}, held: map[models.ID]*Entry{},
-		lines: map[models.LineID]*Line{}, keys: map[KeyID]*Key{}, touched: map[KeyID]bool{}, clocks: map[clockID]*fair.Clock{},
+		lines: map[models.LineID]*Line{}, keys: map[KeyID]*Key{}, touched: map[KeyID]bool{},
+		shut: shutFlows{map[models.ID]models.FlowGate{}, map[models.ID]int64{}}, clocks: map[clockID]*fair.Clock{},
 	}
 	for k := range b.queues {
 		b.queues[k] = map[int32]*Queue{}

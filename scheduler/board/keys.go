@@ -25,9 +25,6 @@ type Key struct {
 	Parked   map[models.LineID]int64
 }
 
-// GateOf is the gate of a task parked on its key.
-func GateOf(row *models.Task) string { return keyGate + row.LimitKey }
-
 // KeyOf is the key of a gate.
 func KeyOf(gate string) (string, bool) { return strings.CutPrefix(gate, keyGate) }
 
@@ -44,8 +41,11 @@ func (b *Board) key(env int32, name string) *Key {
 // KeyNamed finds a key, nil when nothing holds it or waits for it.
 func (b *Board) KeyNamed(env int32, name string) *Key { return b.keys[KeyID{env, name}] }
 
-// Open says whether a task may start as far as its key goes.
+// Open says whether a task may start as far as its workflow and its key go.
 func (b *Board) Open(row *models.Task) bool {
+	if b.flowShut(row) {
+		return false
+	}
 	if row.LimitKey == "" {
 		return true
 	}
@@ -55,6 +55,9 @@ func (b *Board) Open(row *models.Task) bool {
 
 // Admits says whether a task that becomes ready may stand in its line, or is parked at once.
 func (b *Board) Admits(row *models.Task) bool {
+	if b.flowShut(row) {
+		return false
+	}
 	if row.LimitKey == "" {
 		return true
 	}
@@ -94,6 +97,9 @@ func (b *Board) Park(row *models.Task) {
 	if lane := b.Lanes[row.Lane]; lane != nil {
 		lane.Parked++
 	}
+	if b.parkFlow(row.Gate, 1) {
+		return
+	}
 	name, ok := KeyOf(row.Gate)
 	if !ok {
 		return
@@ -109,6 +115,9 @@ func (b *Board) Unpark(row *models.Task) {
 	b.parked--
 	if lane := b.Lanes[row.Lane]; lane != nil {
 		lane.Parked--
+	}
+	if b.parkFlow(row.Gate, -1) {
+		return
 	}
 	name, ok := KeyOf(row.Gate)
 	if !ok {

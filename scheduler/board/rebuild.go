@@ -38,6 +38,9 @@ func Build(limits Limits, s *models.Snapshot) *Board {
 	for _, l := range s.Lines {
 		b.restoreLine(&l)
 	}
+	for _, f := range s.HeldFlows {
+		b.SetShut(f.Workflow, f.Gate)
+	}
 	for _, p := range s.Parked {
 		b.restoreParked(p)
 	}
@@ -84,6 +87,9 @@ func (b *Board) restoreParked(p models.ParkedCount) {
 	if lane := b.Lanes[p.Line.Lane]; lane != nil {
 		lane.Parked += p.Count
 	}
+	if b.parkFlow(p.Gate, p.Count) {
+		return
+	}
 	if name, ok := KeyOf(p.Gate); ok {
 		k := b.key(p.Line.Env, name)
 		k.Parked[p.Line] = p.Count
@@ -113,7 +119,7 @@ func CardBits(cards []int) (set int64) {
 // moment after the last commit, with nothing decided since.
 func (b *Board) Check(s *models.Snapshot) error {
 	fresh := Build(b.Limits, s)
-	for _, check := range []func(*Board) error{b.checkLines, b.checkKeys, b.checkLeases, b.checkCounts} {
+	for _, check := range []func(*Board) error{b.checkLines, b.checkKeys, b.checkFlows, b.checkLeases, b.checkCounts} {
 		if err := check(fresh); err != nil {
 			return err
 		}

@@ -35,6 +35,9 @@ type Lease struct {
 	SoftTold  bool           // soft_timeout was signalled
 	MissedAt  models.Instant // first beat that did not list it, 0: none
 	Confirmed bool           // a beat listed it
+
+	CancelTold bool            // cancel was signalled
+	Signals    []models.Signal // sent by name, not told yet
 }
 
 // Row is the task's row.

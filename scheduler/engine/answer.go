@@ -55,7 +55,17 @@ type DryTask struct {
 
 // Claimed are the leases a claim got; the replica that faces the worker reads payloads by key.
 type Claimed struct {
-	Leases []Lease `json:"leases"`
+	Leases  []Lease      `json:"leases"`
+	Signals []ToldSignal `json:"signals,omitempty"` // to leases the worker holds already
+}
+
+// ToldSignal is what a lease is told: a word of the platform, or what somebody sent by name.
+type ToldSignal struct {
+	Task  models.TaskRef  `json:"task"`
+	Token models.ID       `json:"token"`
+	Word  string          `json:"word,omitempty"`
+	Name  string          `json:"name,omitempty"`
+	Data  json.RawMessage `json:"data,omitempty"`
 }
 
 // Lease is one task with the cards it got.
@@ -78,7 +88,8 @@ type BeatenLease struct {
 	OK      bool           `json:"ok"`
 	Until   models.Instant `json:"until,omitempty"`
 	Signals []string       `json:"signals,omitempty"` // cancel, soft_timeout
-	Row     *models.Task   `json:"row,omitempty"`     // of the single form
+	Sent    []ToldSignal   `json:"sent,omitempty"`
+	Row     *models.Task   `json:"row,omitempty"` // of the single form
 }
 
 // Settled is the verdict on one result, in their order.

@@ -16,6 +16,7 @@ type batch struct {
 	rows      map[models.ID]*change
 	order     []*change
 	idem      map[models.IdemRef]*change
+	dedupes   map[models.IdemRef]*models.Deduped // got in this batch
 	once      map[models.OnceRef]models.Once
 	fill      []func() // answers that show rows as they stand at the end of the batch
 	bornFreed []models.Task
@@ -35,7 +36,7 @@ func (e *Engine) begin(number, epoch int64, facts *models.Facts) {
 	e.now = max(e.now, facts.Now)
 	e.b = &batch{
 		plan:  &models.Plan{Epoch: epoch, Batch: number, At: e.now, Events: make([]models.Event, 0, e.usual)},
-		facts: facts, rows: map[models.ID]*change{}, idem: map[models.IdemRef]*change{}, once: map[models.OnceRef]models.Once{}, ended: map[models.ID]int{},
+		facts: facts, rows: map[models.ID]*change{}, idem: map[models.IdemRef]*change{}, dedupes: map[models.IdemRef]*models.Deduped{}, once: map[models.OnceRef]models.Once{}, ended: map[models.ID]int{},
 	}
 }
 
@@ -167,6 +168,10 @@ func (e *Engine) stand(c *change) {
 	if lane := e.laneOf(&c.row); lane != nil {
 		c.row.Lane = lane.Number // its own may have been deleted while it waited
 	}
+	if unapproved(&c.row) {
+		e.parkAt(c, approvalGate)
+		return
+	}
 	if !e.board.Admits(&c.row) {
 		e.park(c)
 		return
@@ -176,8 +181,10 @@ func (e *Engine) stand(c *change) {
 	e.dirty = true
 }
 
-func (e *Engine) park(c *change) {
-	c.row.Gate = board.GateOf(&c.row)
+func (e *Engine) park(c *change) { e.parkAt(c, e.board.GateOf(&c.row)) }
+
+func (e *Engine) parkAt(c *change, gate string) {
+	c.row.Gate = gate
 	e.board.Park(&c.row)
 	e.board.Counted.Parkings++
 	e.event(c, "task.parked").Reason = c.row.Gate
@@ -200,16 +207,22 @@ func (e *Engine) conclude(c *change, cause models.Cause, to models.State, name s
 	if to.Final() {
 		c.row.FinishedAt = e.now
 	}
+	if c.row.TotalUntil > 0 {
+		c.row.ExpiresAt = 0 // it stood for the time of all attempts
+	}
 	e.place(c)
 	if c.row.Has(models.HasDependants) {
 		e.endEdges(c)
+	}
+	if c.row.Has(models.StopsFlow) && (to == models.DeadLetter || to == models.Failed) {
+		e.shut(c.row.Env, c.row.Workflow, models.FlowStopped, true)
 	}
 	e.note(tallyOf(to), &c.row)
 	return e.event(c, name)
 }
 
 func (e *Engine) endEdges(c *change) {
-	end := models.End{Env: c.row.Env, Task: c.row.ID, State: c.row.State}
+	end := models.End{Env: c.row.Env, Task: c.row.ID, State: c.row.EndState()}
 	if i, ok := e.b.ended[c.row.ID]; ok {
 		e.b.plan.Ends[i] = end
 		return
@@ -256,14 +269,23 @@ func (e *Engine) decideUnparks() {
 		} else if c.row.State != models.Ready || c.row.Gate == "" || !e.hasRoom(&c.row) {
 			continue
 		}
-		e.board.Unpark(&c.row)
-		c.row.Gate, c.row.UpdatedAt = "", e.now
-		e.board.Counted.Unparkings++
-		e.board.Admit(&c.row)
-		e.board.Stand(&c.row)
+		e.unpark(c)
+		if e.board.Shut(c.row.Workflow) != 0 {
+			e.park(c) // its key has room, its workflow not
+		} else {
+			e.board.Admit(&c.row)
+			e.board.Stand(&c.row)
+			e.dirty = true
+		}
 		e.sync(c)
-		e.dirty = true
 	}
+}
+
+// unpark takes a task out from behind its gate; whoever calls gives it its next place.
+func (e *Engine) unpark(c *change) {
+	e.board.Unpark(&c.row)
+	c.row.Gate, c.row.UpdatedAt = "", e.now
+	e.board.Counted.Unparkings++
 }
 
 // hasRoom is what Admits asks, but for those that wait already.
@@ -305,10 +327,16 @@ func (f *freed) next() (models.Task, bool) {
 
 // decideFreed moves tasks that wait for nothing any more: to ready, to their delay, or, where an edge was killed, to skipped.
 func (e *Engine) decideFreed() {
+	var later []models.Task // their conditions are judged by facts that are still to be read
+	defer func() { e.freed.add(later) }()
 	for range e.cfg.Slice {
 		row, more := e.freed.next()
 		if !more {
 			return
+		}
+		if !e.judgeable(&row) {
+			later = append(later, row)
+			continue
 		}
 		remaining, killed := row.Remaining, row.Killed
 		if held := e.board.Held(row.ID); held != nil {
@@ -326,6 +354,10 @@ func (e *Engine) decideFreed() {
 func (e *Engine) decideFree(c *change) {
 	if c.row.Killed > 0 {
 		e.conclude(c, models.DependencyDied, models.Skipped, "task.skipped")
+		return
+	}
+	if why := e.saysNo(&c.row); why != "" {
+		e.conclude(c, models.RunIfSaysNo, models.Skipped, "task.skipped").Reason = why
 		return
 	}
 	if c.row.DelaySeconds > 0 {

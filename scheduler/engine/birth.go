@@ -22,13 +22,22 @@ func (e *Engine) makeTask(s *Submit, p placement, flow *flow) *change {
 	if t.FailWhenSpent {
 		row.Flags |= models.FailWhenSpent
 	}
+	row.TotalSeconds = t.TotalSeconds
+	if t.NeedsApproval {
+		row.Flags |= models.NeedsApproval
+	}
+	if t.HasCondition {
+		row.Flags |= models.HasCondition
+	}
 	if flow != nil {
 		row.Workflow = flow.row.ID
+		row.Flags |= flow.flags()
 	}
 	c := e.born(row)
 	if t.IdemKey != "" {
 		e.b.idem[models.IdemRef{Env: s.Env, Key: t.IdemKey}] = c
 	}
+	e.takeDedupe(s.Env, t)
 	e.b.plan.Specs = append(e.b.plan.Specs, models.Spec{Env: s.Env, ID: t.ID, Input: t.Input, Payload: t.Payload, Trace: t.Trace, Parent: t.RedriveOf})
 	for _, l := range t.Labels {
 		l.Env, l.Task = s.Env, t.ID
@@ -50,7 +59,7 @@ func (e *Engine) link(env int32, c *change, p placement, inside map[models.ID]*c
 		}
 		if source := inside[d.Task]; source != nil {
 			source.row.Flags |= models.HasDependants
-		} else if edge.State = d.On.After(row.State); edge.State == models.EdgeOpen {
+		} else if edge.State = d.On.After(row.EndState()); edge.State == models.EdgeOpen {
 			e.hasDependant(row)
 		}
 		switch edge.State {
@@ -78,9 +87,14 @@ func (e *Engine) hasDependant(row *models.Task) {
 
 // enterNew gives a new task its first state: waiting for others, for its moment, or ready.
 func (e *Engine) enterNew(c *change, t *NewTask) {
+	created := len(e.b.plan.Events)
 	e.event(c, "task.created")
 	e.settleBirth(c, t.DelaySeconds, models.Seconds(int(t.ExpiresInSeconds)).Microseconds())
+	e.b.plan.Events[created].State = c.row.State.String()
 	e.bornCount(c)
+	if c.row.Killed > 0 {
+		e.conclude(c, models.DependencyDied, models.Skipped, "task.skipped")
+	}
 }
 
 // settleBirth decides where a task that just entered the world stands. The row is Pending without a place.
@@ -94,7 +108,7 @@ func (e *Engine) settleBirth(c *change, delaySeconds int32, expires int64) {
 		c.row.ExpiresAt = max(c.row.WakeAt, e.now) + models.Instant(expires)
 	}
 	switch {
-	case c.row.Remaining > 0 || c.row.Killed > 0:
+	case c.row.Remaining > 0 || c.row.Killed > 0 || c.row.Has(models.HasCondition): // conditions are judged by facts
 		c.row.State = models.Pending
 	case c.row.WakeAt > e.now:
 		c.row.State = models.Scheduled

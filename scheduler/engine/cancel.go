@@ -36,6 +36,7 @@ func (e *Engine) stop(c *change, reason string) bool {
 	case c.row.State == models.Running:
 		e.move(c, models.AskedToStop, models.CancelRequested)
 		c.row.CancelAt = e.now
+		e.told[c.row.Worker] = true
 		e.sync(c)
 		e.event(c, "task.cancel_requested").Reason = reason
 	default:
@@ -52,15 +53,10 @@ func (e *Engine) cancelWorkflow(cmd *Command) (*Answer, error) {
 	}
 	answer := &Answer{}
 	e.b.fill = append(e.b.fill, func() { row := f.row; answer.Workflow = &row })
-	if f.row.State.Final() && f.row.Counts[models.DeadLetter] == 0 || f.row.Cancelling {
+	if f.ended() && f.row.Counts[models.DeadLetter] == 0 || f.row.Cancelling {
 		return answer, nil
 	}
-	f.row.Cancelling, f.row.UpdatedAt = true, e.now
-	e.touchFlow(f)
-	if !f.fresh {
-		e.saveFlow(f)
-	}
-	e.addCursor(models.Cursor{ID: e.newID(), Env: x.Env, Kind: models.CancelWorkflow, Target: x.Workflow, Reason: x.Reason, Actor: cmd.Actor, At: e.now, Matched: int64(f.row.Counts.Total())})
+	e.stopFlow(f, x.Reason, cmd.Actor)
 	e.audit(cmd, x.Env, "workflow.cancel", x.Workflow.Text(models.WorkflowPrefix), x.Reason)
 	return answer, nil
 }
@@ -87,7 +83,10 @@ func (e *Engine) redrive(cmd *Command) (*Answer, error) {
 }
 
 func (e *Engine) revive(c *change, reason string) {
-	c.row.AttemptsUsed, c.row.LeasesLost, c.row.Fingerprint, c.row.ExpiresAt = 0, 0, models.ID{}, 0
+	c.row.AttemptsUsed, c.row.LeasesLost, c.row.Fingerprint, c.row.ExpiresAt, c.row.TotalUntil = 0, 0, models.ID{}, 0, 0
+	if !c.row.Workflow.IsZero() {
+		e.shut(c.row.Env, c.row.Workflow, models.FlowStopped, false)
+	}
 	e.becomeReady(c, models.Redriven)
 	e.event(c, "task.redriven").Reason = reason
 }
@@ -158,7 +157,11 @@ func (e *Engine) flip(cmd *Command) (*Answer, error) {
 		}
 		return answer, nil
 	}
-	if f := e.bornFlow(x.Env, x.Workflow, answer.Submitted); f != nil {
+	f, err := e.bornFlow(x.Env, x.Workflow, int64(x.Tasks), answer.Submitted)
+	if err != nil {
+		return nil, err
+	}
+	if f != nil {
 		f.row.Counts[models.Staged] = x.Tasks
 	}
 	e.b.plan.Flips = append(e.b.plan.Flips, x.Staging)
@@ -210,7 +213,11 @@ func (e *Engine) slice(cursor *models.Cursor, c *change) bool {
 		return e.enterStaged(c)
 	case models.CancelWorkflow:
 		return e.stop(c, cursor.Reason)
-	case models.RedriveDead:
+	case models.OpenWorkflow:
+		return e.reopen(c)
+	case models.RankWorkflow:
+		return e.reprioritise(c)
+	case models.RedriveDead, models.RedriveWorkflow:
 		if c.row.State != models.DeadLetter {
 			return false
 		}
@@ -233,6 +240,9 @@ func (e *Engine) enterStaged(c *change) bool {
 	if f := e.flows[c.row.Workflow]; f != nil && f.row.Cancelling {
 		return e.stop(c, "the workflow was cancelled")
 	}
+	if f := e.flows[c.row.Workflow]; f != nil {
+		c.row.Flags |= f.flags()
+	}
 	delay, expires := c.row.DelaySeconds, int64(c.row.ExpiresAt)
 	c.row.DelaySeconds, c.row.ExpiresAt, c.row.CreatedAt, c.row.UpdatedAt = 0, 0, e.now, e.now
 	if c.row.HardSeconds == 0 {
@@ -243,7 +253,7 @@ func (e *Engine) enterStaged(c *change) bool {
 	from := c.row.State
 	e.settleBirth(c, delay, expires)
 	e.countFlow(c, from, c.row.State)
-	if c.row.State == models.Pending && c.row.Killed > 0 {
+	if c.row.State == models.Pending && (c.row.Killed > 0 || c.row.Remaining == 0) {
 		e.b.bornFreed = append(e.b.bornFreed, c.row)
 	}
 	e.event(c, "task.created")

@@ -74,8 +74,9 @@ func (e *Engine) claim(cmd *Command) (*Answer, error) {
 	if c.Until == 0 && c.WaitMS > 0 {
 		c.Until = e.now + models.Instant(c.WaitMS*1000)
 	}
-	if leases := e.serve(w, c); len(leases) > 0 {
-		return &Answer{Claimed: &Claimed{Leases: leases}}, nil
+	leases := e.serve(w, c)
+	if signals := e.signalsOf(w); len(leases) > 0 || len(signals) > 0 {
+		return &Answer{Claimed: &Claimed{Leases: leases, Signals: signals}}, nil
 	}
 	if c.Until <= e.now || w.State != models.WorkerActive {
 		return &Answer{Claimed: &Claimed{}}, nil
@@ -135,6 +136,10 @@ func (e *Engine) start(entry *board.Entry, w *board.Worker, cards []int, r *rati
 	c.row.Attempt++
 	c.row.Worker, c.row.AttemptID, c.row.Token = w.ID, e.newID(), e.token()
 	c.row.StartedAt, c.row.FinishedAt, c.row.WakeAt, c.row.ExpiresAt = e.now, 0, 0, 0
+	c.row.DelaySeconds = 0 // it has been waited for
+	if c.row.TotalSeconds > 0 && c.row.TotalUntil == 0 {
+		c.row.TotalUntil = e.now.Add(models.Seconds(int(c.row.TotalSeconds)))
+	}
 	c.row.LeaseUntil = e.now.Add(models.Seconds(int(leaseSeconds(w))))
 	c.row.Cards = board.CardBits(cards)
 	e.place(c)
@@ -143,10 +148,13 @@ func (e *Engine) start(entry *board.Entry, w *board.Worker, cards []int, r *rati
 	if seconds == 0 {
 		seconds = e.book.Mean(lease.Tenant, c.row.Class)
 	}
-	e.board.Charge(lease, seconds*lease.Rate)
+	e.board.Charge(lease, e.board.Clock(w.Pool, lane.Kind).Span(seconds)*lease.Rate)
 	e.noteStart(w.Pool, lane.Kind)
 	r.take(lane.Kind, class)
 	lane.Out.Add(e.now)
+	if f := e.flows[c.row.Workflow]; f != nil && c.row.Has(models.SpendsFlow) {
+		e.judgeSpend(f)
+	}
 	e.note(tallyStarted, &c.row)
 	ev := e.event(c, "task.started")
 	ev.Worker, ev.Pool = w.ID, w.Pool
@@ -300,6 +308,9 @@ func (e *Engine) headOf(line *board.Line) *board.Entry {
 	for {
 		head := line.Head()
 		if head == nil || e.board.Open(&head.Row) {
+			if head != nil && !e.known(&head.Row) {
+				return nil
+			}
 			return head
 		}
 		e.parkEntry(head)

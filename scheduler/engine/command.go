@@ -28,6 +28,12 @@ type Command struct {
 	Retire    *Retire    `json:"retire,omitempty"`
 	Configure *Configure `json:"configure,omitempty"`
 	Look      *Look      `json:"look,omitempty"`
+	Approve   *Approve   `json:"approve,omitempty"`
+	Signal    *Signal    `json:"signal,omitempty"`
+	Edit      *Edit      `json:"edit,omitempty"`
+	Judge     *Judge     `json:"judge,omitempty"`
+	Steer     *Steer     `json:"steer,omitempty"`
+	Skip      *Skip      `json:"skip,omitempty"`
 	Tick      *Tick      `json:"tick,omitempty"`
 }
 
@@ -68,6 +74,10 @@ type NewTask struct {
 	Payload          json.RawMessage `json:"payload,omitempty"`
 	Trace            string          `json:"trace,omitempty"`
 	RedriveOf        models.ID       `json:"redrive_of,omitzero"`
+	TotalSeconds     int32           `json:"total_seconds,omitempty"`
+	HasCondition     bool            `json:"has_condition,omitempty"` // its input carries a run_if that compiles
+	NeedsApproval    bool            `json:"needs_approval,omitempty"`
+	Dedupe           *models.Dedupe  `json:"dedupe,omitempty"` // its task and environment are filled in
 }
 
 // Dependency names a task that must end first. Inside one Submit it may name another task of the same body.
@@ -81,6 +91,9 @@ type NewWorkflow struct {
 	ID       models.ID       `json:"id"`
 	Name     string          `json:"name"`
 	Priority int16           `json:"priority"`
+	Stops    bool            `json:"stops,omitempty"` // on_failure: stop
+	Budget   models.Budget   `json:"budget,omitzero"`
+	RerunOf  models.ID       `json:"rerun_of,omitzero"`
 	Input    json.RawMessage `json:"input"`
 }
 
@@ -89,6 +102,8 @@ type Submit struct {
 	Env      int32        `json:"env"`
 	Tasks    []NewTask    `json:"tasks"`
 	Workflow *NewWorkflow `json:"workflow,omitempty"` // the tasks are its members
+	Into     models.ID    `json:"into,omitzero"`      // a workflow that the tasks are added to
+	Grown    int32        `json:"grown,omitempty"`    // how often it had been added to when the keys were looked at
 	Once     *Once        `json:"once,omitempty"`
 	Dry      bool         `json:"dry,omitempty"`
 	// Single says that the body is one task: errors are located at body.x, else at body.tasks[i].x.

@@ -7,6 +7,7 @@ import (
 
 	"nightshift/models"
 	"nightshift/scheduler/board"
+	"nightshift/scheduler/dag"
 	"nightshift/scheduler/estimate"
 )
 
@@ -28,26 +29,29 @@ type Engine struct {
 	book  *estimate.Book
 	now   models.Instant
 
-	freed    freed         // pending with nothing left to wait for, decided by the next batch
-	unparks  []models.Task // parked tasks whose key has room, decided by the next batch
-	cursors  []models.Cursor
-	flows    map[models.ID]*flow
-	want     map[models.TaskRef]bool // workflows whose counts must be read
-	again    []*flow                 // workflows to judge once more, when it is known what the last batch freed
-	claims   []*parkedClaim
-	starts   map[string]*starts // by pool
-	scratch  []*board.Group
-	usual    int // events of a batch
-	losses   []loss
-	numbers  numbers
-	counters *counters
-	reserved map[models.ID]*reservation // by worker
-	lead     [4]models.Instant          // how far ahead deadlines are looked at, by kind
-	dirty    bool                       // something may fit a parked claim
-	stirred  bool                       // so it is since the last batch
-	saved    models.Instant
-	swept    models.Instant
-	b        *batch
+	freed      freed         // pending with nothing left to wait for, decided by the next batch
+	unparks    []models.Task // parked tasks whose key has room, decided by the next batch
+	cursors    []models.Cursor
+	flows      map[models.ID]*flow
+	want       map[models.TaskRef]bool // workflows whose counts must be read
+	again      []*flow                 // workflows to judge once more, when it is known what the last batch freed
+	claims     []*parkedClaim
+	starts     map[string]*starts // by pool
+	scratch    []*board.Group
+	usual      int // events of a batch
+	losses     []loss
+	ends       map[models.TaskRef]models.Instant // when workflows end by their run time
+	told       map[models.ID]bool                // workers to which a parked claim has something to say
+	conditions map[string]*dag.Condition
+	numbers    numbers
+	counters   *counters
+	reserved   map[models.ID]*reservation // by worker
+	lead       [4]models.Instant          // how far ahead deadlines are looked at, by kind
+	dirty      bool                       // something may fit a parked claim
+	stirred    bool                       // so it is since the last batch
+	saved      models.Instant
+	swept      models.Instant
+	b          *batch
 }
 
 // numbers are the largest small identities given so far.
@@ -77,7 +81,7 @@ func New(cfg Config) *Engine {
 	}
 	return &Engine{
 		cfg: cfg, board: board.New(limits), rng: rand.New(rand.NewChaCha8(cfg.Seed)), book: estimate.NewBook(),
-		flows: map[models.ID]*flow{}, want: map[models.TaskRef]bool{}, starts: map[string]*starts{}, reserved: map[models.ID]*reservation{}, counters: newCounters(),
+		ends: map[models.TaskRef]models.Instant{}, told: map[models.ID]bool{}, flows: map[models.ID]*flow{}, want: map[models.TaskRef]bool{}, starts: map[string]*starts{}, reserved: map[models.ID]*reservation{}, counters: newCounters(),
 	}
 }
 
@@ -108,6 +112,7 @@ func (e *Engine) Rebuild(s *models.Snapshot) {
 			w.LastSeen = max(w.LastSeen, before.LastSeen)
 		}
 	}
+	e.restoreSignals(s.Signals)
 	e.freed = freed{}
 	e.freed.add(s.Freed)
 	e.unparks = nil
@@ -115,6 +120,15 @@ func (e *Engine) Rebuild(s *models.Snapshot) {
 	e.flows, e.want, e.again = map[models.ID]*flow{}, map[models.TaskRef]bool{}, nil
 	for i := range s.Freed {
 		e.wantFlow(&s.Freed[i])
+	}
+	for i := range s.Running { // a workflow with a live task is always in hand
+		e.wantFlow(&s.Running[i])
+	}
+	e.ends = map[models.TaskRef]models.Instant{}
+	for _, f := range s.HeldFlows {
+		if f.EndsAt > 0 {
+			e.ends[models.TaskRef{Env: f.Env, ID: f.Workflow}] = f.EndsAt
+		}
 	}
 	e.numbers = numbers{}
 	for n := range e.board.Tenants { // any order: a maximum
@@ -163,6 +177,7 @@ func (e *Engine) Decide(number, epoch int64, facts *models.Facts, cmds []*Comman
 		e.do(cmd)
 	}
 	e.match()
+	e.tellParked()
 	e.expireClaims()
 	e.judgeFlows()
 	return e.finish()
@@ -216,6 +231,18 @@ func (e *Engine) verb(cmd *Command) (*Answer, error) {
 		return e.configure(cmd)
 	case cmd.Look != nil:
 		return e.look(cmd.Look)
+	case cmd.Approve != nil:
+		return e.approve(cmd)
+	case cmd.Signal != nil:
+		return e.signal(cmd)
+	case cmd.Edit != nil:
+		return e.edit(cmd)
+	case cmd.Judge != nil:
+		return e.judge(cmd)
+	case cmd.Steer != nil:
+		return e.steer(cmd)
+	case cmd.Skip != nil:
+		return e.skip(cmd)
 	case cmd.Tick != nil:
 		return e.tick()
 	}
@@ -281,6 +308,9 @@ func (e *Engine) Refilled(ask *models.RefillAsk, refill *models.Refill) {
 // Check says where the board differs from one rebuilt from a snapshot taken after the last commit, nil when nowhere.
 func (e *Engine) Check(s *models.Snapshot) error {
 	if err := e.board.Check(s); err != nil {
+		return err
+	}
+	if err := e.checkParked(s.Parked); err != nil {
 		return err
 	}
 	for i := range s.Freed {

@@ -18,6 +18,9 @@ func (e *Engine) explain(ref models.TaskRef) (*Explained, error) {
 	block := func(reason, format string, args ...any) {
 		out.BlockedBy = append(out.BlockedBy, Block{Reason: reason, Detail: fmt.Sprintf(format, args...)})
 	}
+	if row.State.Waiting() {
+		flowShutFor(e.board.Shut(row.Workflow), block)
+	}
 	switch row.State {
 	case models.Scheduled:
 		block("run_at", "it starts no earlier than %s", row.WakeAt.Time().Format("2006-01-02T15:04:05Z"))
@@ -58,6 +61,9 @@ func (e *Engine) explainReady(row *models.Task, out *Explained, block func(reaso
 }
 
 func (e *Engine) explainGates(row *models.Task, lane *board.Lane, block func(reason, format string, args ...any)) {
+	if row.Gate == approvalGate {
+		block("approval", "it waits for somebody to approve it")
+	}
 	if row.Gate != "" {
 		if name, ok := board.KeyOf(row.Gate); ok {
 			block("concurrency_key", "the key %s is held by %s", name, e.holderOf(row.Env, name))

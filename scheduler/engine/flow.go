@@ -37,6 +37,8 @@ func (e *Engine) loadFlows() {
 			f := &flow{row: e.b.facts.Workflows[ref]}
 			e.flows[ref.ID] = f
 			e.touchFlow(f)
+			e.judgeSpend(f)
+			e.dirty = true
 		}
 	}
 	for ref := range e.want { // any order: they do not exist
@@ -59,17 +61,51 @@ func (e *Engine) touchFlow(f *flow) {
 	}
 }
 
-// bornFlow makes the workflow of a submit.
-func (e *Engine) bornFlow(env int32, w *NewWorkflow, answer *Submitted) *flow {
-	if w == nil {
-		return nil
+// flowFor is the workflow that tasks are made in: a new one, one they are added to, or none.
+func (e *Engine) flowFor(s *Submit, answer *Submitted) (*flow, error) {
+	if s.Into.IsZero() {
+		return e.bornFlow(s.Env, s.Workflow, int64(len(s.Tasks)), answer)
 	}
-	f := &flow{fresh: true, row: models.Workflow{Env: env, ID: w.ID, Name: w.Name, Priority: w.Priority, Input: w.Input, CreatedAt: e.now, UpdatedAt: e.now}}
+	f := e.flows[s.Into]
+	switch {
+	case f == nil || f.row.Env != s.Env:
+		return nil, models.Errorf(models.NotFound, "there is no workflow %s", s.Into.Text(models.WorkflowPrefix))
+	case f.row.State.Final() || f.row.Cancelling:
+		return nil, models.Errorf(models.StateConflict, "the workflow is %s: it grows only while it runs", f.row.State)
+	case f.row.Grown != s.Grown:
+		return nil, models.Errorf(models.Stale, "tasks were added to the workflow meanwhile")
+	}
+	if err := f.takes(int64(len(s.Tasks)), 0); err != nil {
+		return nil, err
+	}
+	f.row.Grown++
+	f.row.UpdatedAt = e.now
+	e.touchFlow(f)
+	if !f.fresh {
+		e.saveFlow(f)
+	}
+	e.b.fill = append(e.b.fill, func() { row := f.row; answer.Workflow = &row })
+	return f, nil
+}
+
+// bornFlow makes the workflow of a submit of n tasks.
+func (e *Engine) bornFlow(env int32, w *NewWorkflow, n int64, answer *Submitted) (*flow, error) {
+	if w == nil {
+		return nil, nil
+	}
+	f := &flow{fresh: true, row: models.Workflow{Env: env, ID: w.ID, Name: w.Name, Priority: w.Priority, Input: w.Input, CreatedAt: e.now, UpdatedAt: e.now,
+		Stops: w.Stops, Budget: w.Budget, RerunOf: w.RerunOf}}
+	if err := f.takes(n, 0); err != nil {
+		return nil, err
+	}
+	if f.row.EndsAt = endsAt(&f.row); f.row.EndsAt > 0 {
+		e.ends[models.TaskRef{Env: env, ID: w.ID}] = f.row.EndsAt
+	}
 	e.flows[w.ID] = f
 	e.touchFlow(f)
 	e.b.plan.Events = append(e.b.plan.Events, models.Event{Env: env, Name: "workflow.started", At: e.now, Workflow: w.ID, State: models.WorkflowRunning.String()})
 	e.b.fill = append(e.b.fill, func() { row := f.row; answer.Workflow = &row })
-	return f
+	return f, nil
 }
 
 // bornCount counts a task that was just made.
@@ -104,38 +140,62 @@ func (e *Engine) judgeFlows() {
 		waiting[row.Workflow] = true
 	}
 	for _, f := range e.b.flows {
-		id := f.row.ID
-		c := &f.row.Counts
-		switch {
-		case f.moving() > 0:
-			e.setFlow(f, models.WorkflowRunning)
-		case c[models.Pending] > 0 && (f.ends || waiting[id] || c[models.DeadLetter] == 0):
-			// What this batch frees is known only after it: look again then.
-			if f.ends {
-				e.again = append(e.again, f)
-			}
-		case c[models.Failed]+c[models.DeadLetter] > 0:
-			e.setFlow(f, models.WorkflowFailed)
-		case f.row.Cancelling:
-			e.setFlow(f, models.WorkflowCancelled)
-		default:
-			e.setFlow(f, models.WorkflowSucceeded)
+		state, known := e.stateOf(f, waiting[f.row.ID])
+		if known {
+			e.setFlow(f, state)
+		} else if f.ends {
+			e.again = append(e.again, f)
 		}
 	}
 }
 
+// stateOf is where a workflow stands now. It is not known while it hangs on what this batch frees: look again then.
+func (e *Engine) stateOf(f *flow, waiting bool) (state models.WorkflowState, known bool) {
+	c := &f.row.Counts
+	gate := e.board.Shut(f.row.ID)
+	broken := c[models.Failed]+c[models.DeadLetter] > 0
+	live := c[models.Staged] + c[models.Running] + c[models.CancelRequested]
+	switch {
+	case c.Left() == 0:
+	case gate&models.FlowPaused != 0 && !f.row.Cancelling:
+		return models.WorkflowPaused, true
+	case gate&models.FlowStopped != 0 && live == 0 && broken && !f.row.Cancelling:
+		return models.WorkflowFailed, true // what waits may be opened again
+	case f.moving() > 0:
+		return models.WorkflowRunning, true
+	}
+	switch {
+	case c[models.Pending] > 0 && (f.ends || waiting || c[models.DeadLetter] == 0):
+		return 0, false
+	case broken || f.row.Over:
+		return models.WorkflowFailed, true
+	case f.row.Cancelling:
+		return models.WorkflowCancelled, true
+	}
+	return models.WorkflowSucceeded, true
+}
+
 func (e *Engine) setFlow(f *flow, state models.WorkflowState) {
-	if f.row.State == state || f.row.State == models.WorkflowPaused {
+	if f.row.State == state {
 		return
 	}
+	before := f.row.State
 	f.row.State, f.row.UpdatedAt, f.dirty = state, e.now, true
 	f.row.FinishedAt = 0
-	name := "workflow.started"
-	if state.Final() {
+	name := ""
+	switch {
+	case state.Final():
 		f.row.FinishedAt = e.now
 		name = "workflow." + state.String()
+	case before.Final():
+		name = "workflow.started"
 	}
-	e.b.plan.Events = append(e.b.plan.Events, models.Event{Env: f.row.Env, Name: name, At: e.now, Workflow: f.row.ID, State: state.String()})
+	if name != "" {
+		e.b.plan.Events = append(e.b.plan.Events, models.Event{Env: f.row.Env, Name: name, At: e.now, Workflow: f.row.ID, State: state.String()})
+	}
+	if f.ended() && f.row.Counts[models.DeadLetter] == 0 {
+		e.shut(f.row.Env, f.row.ID, e.board.Shut(f.row.ID), false)
+	}
 	if !f.fresh {
 		e.saveFlow(f)
 	}

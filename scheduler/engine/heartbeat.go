@@ -62,19 +62,27 @@ func (e *Engine) beat(lease *board.Lease, beat *Beat) BeatenLease {
 	if len(beat.Progress) > 0 || len(beat.Checkpoint) > 0 {
 		e.b.plan.Progress = append(e.b.plan.Progress, models.Progress{Env: row.Env, Task: row.ID, Progress: beat.Progress, Checkpoint: beat.Checkpoint})
 	}
-	if used := e.now.Sub(row.StartedAt).Seconds() * lease.Rate; used > lease.Charged && lease.Worker != nil {
-		e.board.Correct(lease, used)
-	}
+	e.accrue(lease)
 	out := BeatenLease{Token: beat.Token, OK: true, Until: lease.Until}
 	copied := *row
 	out.Row = &copied
 	if row.State == models.CancelRequested {
 		out.Signals = append(out.Signals, "cancel")
+		lease.CancelTold = true
 	}
 	if lease.SoftTold {
 		out.Signals = append(out.Signals, "soft_timeout")
 	}
+	out.Sent = e.sent(lease, nil)
 	return out
+}
+
+// accrue charges what an attempt has used so far, on top of what everybody is charged ahead.
+func (e *Engine) accrue(lease *board.Lease) {
+	if lease.Worker != nil {
+		ahead := e.board.Clock(lease.Pool, lease.Kind).Ahead()
+		e.board.Correct(lease, (ahead+e.now.Sub(lease.Row().StartedAt).Seconds())*lease.Rate)
+	}
 }
 
 // releaseMissing gives back leases that never reached their worker: two beats at least half a heartbeat apart, the first

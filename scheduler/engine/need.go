@@ -15,10 +15,11 @@ func (e *Engine) Need(cmds []*Command) *models.Need {
 	slices.SortFunc(n.Workflows, func(a, b models.TaskRef) int { return a.ID.Compare(b.ID) })
 	if len(e.cursors) > 0 {
 		n.Slices = append(n.Slices, models.SliceNeed{Cursor: e.cursors[0], Limit: e.cfg.Slice})
-		if c := e.cursors[0]; c.Kind == models.CancelWorkflow {
+		if c := e.cursors[0]; c.Kind == models.CancelWorkflow || c.Kind == models.RankWorkflow {
 			e.needFlow(n, models.TaskRef{Env: c.Env, ID: c.Target})
 		}
 	}
+	e.needJudged(n)
 	for _, cmd := range cmds {
 		e.need(n, cmd)
 	}
@@ -48,10 +49,25 @@ func (e *Engine) need(n *models.Need, cmd *Command) {
 		needDone(n, cmd)
 	case cmd.Bulk != nil:
 		needDone(n, cmd)
+	case cmd.Approve != nil:
+		n.Tasks = append(n.Tasks, models.TaskRef{Env: cmd.Approve.Env, ID: cmd.Approve.Task})
+	case cmd.Signal != nil:
+		n.Tasks = append(n.Tasks, models.TaskRef{Env: cmd.Signal.Env, ID: cmd.Signal.Task})
+		needDone(n, cmd)
+	case cmd.Edit != nil:
+		n.Tasks = append(n.Tasks, models.TaskRef{Env: cmd.Edit.Env, ID: cmd.Edit.Task})
+		needDone(n, cmd)
+	case cmd.Judge != nil:
+		n.Tasks = append(n.Tasks, models.TaskRef{Env: cmd.Judge.Env, ID: cmd.Judge.Task})
 	case cmd.Configure != nil:
 		needOnce(n, cmd.Configure.Once)
 	case cmd.Look != nil && cmd.Look.Explain != nil:
 		n.Tasks = append(n.Tasks, *cmd.Look.Explain)
+	case cmd.Steer != nil:
+		e.needFlow(n, models.TaskRef{Env: cmd.Steer.Env, ID: cmd.Steer.Workflow})
+		needDone(n, cmd)
+	case cmd.Skip != nil:
+		n.Tasks = append(n.Tasks, models.TaskRef{Env: cmd.Skip.Env, ID: cmd.Skip.Task})
 	case cmd.Tick != nil:
 		e.needTick(n)
 	}
@@ -78,6 +94,9 @@ func (e *Engine) needFlow(n *models.Need, ref models.TaskRef) {
 func (e *Engine) needSubmit(n *models.Need, cmd *Command) {
 	s := cmd.Submit
 	needOnce(n, s.Once)
+	if !s.Into.IsZero() {
+		e.needFlow(n, models.TaskRef{Env: s.Env, ID: s.Into})
+	}
 	inside := map[models.ID]bool{}
 	for i := range s.Tasks {
 		inside[s.Tasks[i].ID] = true
@@ -86,6 +105,9 @@ func (e *Engine) needSubmit(n *models.Need, cmd *Command) {
 		t := &s.Tasks[i]
 		if t.IdemKey != "" {
 			n.IdemKeys = append(n.IdemKeys, models.IdemRef{Env: s.Env, Key: t.IdemKey})
+		}
+		if t.Dedupe != nil {
+			n.Dedupes = append(n.Dedupes, models.IdemRef{Env: s.Env, Key: t.Dedupe.Key})
 		}
 		if cmd.Resent {
 			n.Tasks = append(n.Tasks, models.TaskRef{Env: s.Env, ID: t.ID})

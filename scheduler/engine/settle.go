@@ -46,6 +46,7 @@ func (e *Engine) late(r *Result) Settled {
 		if a := &e.b.plan.Attempts[i]; a.Token == r.Token && a.Task == r.Task.ID && a.Env == r.Task.Env {
 			if lostOutcome(a.Outcome) && len(a.Usage) == 0 {
 				a.Usage = r.Usage
+				e.spendLate(r)
 				e.noteLate(r.Usage)
 			}
 			attempt, known = *a, true
@@ -65,6 +66,7 @@ func (e *Engine) late(r *Result) Settled {
 	booked := slices.ContainsFunc(e.b.plan.Late, func(l models.Late) bool { return l.Token == r.Token })
 	if len(r.Usage) > 0 && len(attempt.Usage) == 0 && !booked {
 		e.b.plan.Late = append(e.b.plan.Late, models.Late{Env: r.Task.Env, Task: r.Task.ID, Token: r.Token, Usage: r.Usage})
+		e.spendLate(r)
 		e.noteLate(r.Usage)
 	}
 	out.Booked = true
@@ -200,6 +202,12 @@ func (e *Engine) endAttempt(lease *board.Lease, outcome models.Outcome, failure 
 		e.book.Saw(lease.Tenant, row.Class, ran)
 	}
 	e.b.plan.Attempts = append(e.b.plan.Attempts, attempt)
+	e.spend(row, attempt.Usage)
+	for _, s := range lease.Signals { // nobody is left to hear them
+		e.b.plan.SignalsGone = append(e.b.plan.SignalsGone, s.ID)
+	}
+	lease.Signals = nil
+	row.ExpiresAt = row.TotalUntil
 	e.noteRun(&attempt, lease.Kind)
 	e.board.End(lease)
 	e.dirty = true

@@ -41,7 +41,10 @@ func (e *Engine) submit(cmd *Command) (*Answer, error) {
 		return nil, err
 	}
 	answer := &Answer{Submitted: &Submitted{Tasks: make([]SubmittedTask, len(s.Tasks))}}
-	flow := e.bornFlow(s.Env, s.Workflow, answer.Submitted)
+	flow, err := e.flowFor(s, answer.Submitted)
+	if err != nil {
+		return nil, err
+	}
 	changes := make([]*change, len(placements))
 	inside, holders := map[models.ID]*change{}, map[models.ID]*models.Task{}
 	for i, p := range placements {
@@ -130,6 +133,8 @@ func (e *Engine) resubmitted(cmd *Command) *Answer {
 			answer.Made = append(answer.Made, row.ID)
 		} else if held, ok := e.b.facts.IdemKeys[models.IdemRef{Env: s.Env, Key: t.IdemKey}]; ok && t.IdemKey != "" {
 			answer.Submitted.Tasks[i] = SubmittedTask{Row: held, Deduplicated: true}
+		} else if held := e.dedupeHolder(s.Env, t); held != nil {
+			answer.Submitted.Tasks[i] = SubmittedTask{Row: *held, Deduplicated: true}
 		}
 	}
 	if len(answer.Made) == 0 {
@@ -230,7 +235,7 @@ func (e *Engine) internClass(c models.Class) int32 {
 // holder finds who holds the task's business key.
 func (e *Engine) holder(s *Submit, t *NewTask, at string, keys map[string]bool) (*models.Task, error) {
 	if t.IdemKey == "" {
-		return nil, nil
+		return e.deduped(s, t, at, keys)
 	}
 	ref := models.IdemRef{Env: s.Env, Key: t.IdemKey}
 	var row *models.Task
@@ -250,7 +255,7 @@ func (e *Engine) holder(s *Submit, t *NewTask, at string, keys map[string]bool) 
 			return nil, models.Invalid(at+".idempotency_key", "the key %q stands twice in one body", t.IdemKey)
 		}
 		keys[t.IdemKey] = true
-		return nil, nil
+		return e.deduped(s, t, at, keys)
 	}
 	if !s.InBatch {
 		return nil, models.Invalid(at+".idempotency_key", "the key %q is held by %s", t.IdemKey, row.ID.Text(models.TaskPrefix))

@@ -30,6 +30,7 @@ func (e *Engine) tick() (*Answer, error) {
 	if e.now-e.swept >= sweepEvery {
 		e.swept = e.now
 		e.sweepLeases()
+		e.endFlows()
 		e.saveFlows()
 		e.measureLead()
 		e.reserve()
@@ -50,6 +51,8 @@ func (e *Engine) fireTimers() {
 		}
 		c := e.enlist(&entry.Row)
 		switch {
+		case c.row.ExpiresAt != 0 && c.row.ExpiresAt <= e.now && c.row.TotalUntil > 0:
+			e.outOfTime(c)
 		case c.row.ExpiresAt != 0 && c.row.ExpiresAt <= e.now:
 			e.conclude(c, models.TooLate, models.Expired, "task.expired")
 		case c.row.State == models.Scheduled, c.row.State == models.RetryWait:
@@ -67,11 +70,16 @@ func (e *Engine) fireTimers() {
 func (e *Engine) sweepLeases() {
 	var lost []*board.Lease
 	for _, lease := range e.sortedLeases() {
+		e.accrue(lease)
 		row := lease.Row()
 		ran := e.now - row.StartedAt
 		switch {
 		case row.State == models.CancelRequested && e.now-row.CancelAt >= cancelGrace:
 			e.cancelled(lease, models.Gone, models.AttemptLost, nil)
+		case row.TotalUntil > 0 && row.TotalUntil <= e.now && row.State == models.Running:
+			c, charged := e.endAttempt(lease, models.AttemptTimedOut, totalOver(row), nil)
+			ev := e.outOfTime(c)
+			ev.Pool, ev.Charged = lease.Pool, charged
 		case row.HardSeconds > 0 && ran >= models.Instant(row.HardSeconds)*1_000_000:
 			e.timeOut(lease)
 		case lease.Until <= e.now:
@@ -99,6 +107,17 @@ func (e *Engine) sortedLeases() []*board.Lease {
 		return cmp.Or(cmp.Compare(a.Row().StartedAt, b.Row().StartedAt), a.Row().ID.Compare(b.Row().ID))
 	})
 	return out
+}
+
+func totalOver(row *models.Task) *models.TaskError {
+	return &models.TaskError{Class: "timeout", Message: fmt.Sprintf("all its attempts and waits took longer than its total timeout of %d s", row.TotalSeconds)}
+}
+
+// outOfTime ends a task whose time for all attempts is over: no retry follows.
+func (e *Engine) outOfTime(c *change) *models.Event {
+	failure := totalOver(&c.row)
+	c.row.ErrorClass = failure.Class
+	return e.giveUp(c, models.TimedOut, failure)
 }
 
 func (e *Engine) timeOut(lease *board.Lease) {

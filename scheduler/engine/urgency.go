@@ -33,10 +33,16 @@ func (e *Engine) rank(c *change) {
 		since = c.row.CreatedAt
 	}
 	c.row.AgeKey += models.AgeKeyOf(since, c.row.Priority)
-	if c.row.Deadline > 0 {
-		seconds := e.expected(&c.row, startQuantile)
-		c.row.LatestStart = max(1, c.row.Deadline-models.Instant((seconds*(1+marginShare)+marginSeconds)*1e6))
+	c.row.LatestStart = e.latestStart(&c.row)
+}
+
+// latestStart is when a task must start to make its deadline; 0: it has none.
+func (e *Engine) latestStart(row *models.Task) models.Instant {
+	if row.Deadline == 0 {
+		return 0
 	}
+	seconds := e.expected(row, startQuantile)
+	return max(1, row.Deadline-models.Instant((seconds*(1+marginShare)+marginSeconds)*1e6))
 }
 
 // expected is the run time of a task in seconds that a share q of its like stay within; its own estimate goes first.
@@ -78,6 +84,8 @@ func (e *Engine) urgentOf(line *board.Line) *board.Entry {
 			e.board.Demote(line)
 		case !e.board.Open(&due.Row):
 			e.parkEntry(due)
+		case !e.known(&due.Row):
+			return nil
 		default:
 			return due
 		}
