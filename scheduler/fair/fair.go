@@ -5,6 +5,7 @@ import "nightshift/models"
 // Clock holds the virtual times of one pool and kind, in weighted seconds.
 type Clock struct {
 	system  float64
+	span    float64 // mean expected seconds of what starts
 	step    float64 // the largest that anybody was charged at once
 	tenants map[int32]*account
 }
@@ -62,6 +63,24 @@ func (c *Clock) Unblock(tenant int32) bool {
 	a.virtual = least
 	return true
 }
+
+// Span is what a task is charged for when it starts, in seconds: the mean of what starts in this pool and kind, whoever
+// it belongs to and however long it is expected to take itself. What it really took is settled later. With everybody
+// charged alike the slots that run are shared by weight from the first moment; charging each its own estimate gives the
+// tenant with the shortest tasks too many slots whenever many fall free at once.
+func (c *Clock) Span(seconds float64) float64 {
+	if c.span == 0 {
+		c.span = seconds
+	}
+	c.span += spanWeight * (seconds - c.span)
+	return c.span
+}
+
+// Ahead is what a running task is charged beyond what it has used: the span as it stands now.
+func (c *Clock) Ahead() float64 { return c.span }
+
+// spanWeight is how much the newest start counts in the mean.
+const spanWeight = 0.02
 
 // Start charges the estimated seconds of a task that starts now and moves the system's time to its start tag.
 func (c *Clock) Start(tenant int32, seconds, weight float64) {
