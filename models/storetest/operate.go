@@ -43,8 +43,10 @@ func (r *run) operate() {
 		r.do(r.results()...)
 	case n < 74:
 		r.do(r.beats()...)
-	case n < 79:
+	case n < 76:
 		r.do(r.cancel())
+	case n < 80:
+		r.do(r.steer())
 	case n < 83:
 		r.do(r.dead())
 	case n < 84:

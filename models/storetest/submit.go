@@ -103,10 +103,6 @@ func (r *run) workflow() *engine.Submit {
 	return submit
 }
 
-func (r *run) newWorkflow() *engine.NewWorkflow {
-	return &engine.NewWorkflow{ID: r.id(), Name: "night", Priority: int16(r.rng.IntN(3) * 40), Input: json.RawMessage(`{"name":"night"}`)}
-}
-
 func (r *run) member(env int32, i int, before []engine.NewTask) engine.NewTask {
 	t := r.task(env)
 	t.Key, t.IdemKey, t.DependsOn = fmt.Sprintf("step-%d", i), "", nil
@@ -117,6 +113,9 @@ func (r *run) member(env int32, i int, before []engine.NewTask) engine.NewTask {
 		if r.chance(30) {
 			t.DependsOn = append(t.DependsOn, engine.Dependency{Task: before[j].ID, On: r.on()})
 		}
+	}
+	if r.chance(20) {
+		r.conditioned(&t)
 	}
 	return t
 }
