@@ -16,6 +16,9 @@ type Line struct {
 	Ready  int64 // all of them
 	Timed  int64 // of those, the ones with a deadline
 
+	told   int64 // of the ready ones, how many name an estimate
+	workMS int64 // and the sum of those
+
 	ranks  window
 	starts window
 	stand  *Stand // where it is on offer, nil: nowhere
@@ -174,10 +177,20 @@ func (b *Board) count(l *Line, row *models.Task, n int64) {
 	if row.LatestStart > 0 {
 		l.Timed += n
 	}
+	if row.EstimateMS > 0 {
+		l.told += n
+		l.workMS += n * row.EstimateMS
+	}
 	b.ready[l.Kind] += n
 	if lane := b.Lanes[l.ID.Lane]; lane != nil {
 		lane.Depth += n
 	}
+}
+
+// Work is the expected run time of all ready tasks of the line in seconds, where those that name no estimate take mean.
+// After a rebuild it is an extrapolation of the first tasks until those have gone.
+func (l *Line) Work(mean float64) float64 {
+	return max(0, float64(l.workMS)/1000) + float64(max(0, l.Ready-l.told))*mean
 }
 
 // StepOut takes a task that was ready and ungated out of its line, whether it stands in a window or beyond.

@@ -62,6 +62,15 @@ func (b *Board) restoreLine(c *models.LineCount) {
 	if lane := b.Lanes[c.Line.Lane]; lane != nil {
 		lane.Depth += c.Ready
 	}
+	for i := range c.Heads {
+		if ms := c.Heads[i].EstimateMS; ms > 0 {
+			l.told++
+			l.workMS += ms
+		}
+	}
+	if n := int64(len(c.Heads)); n > 0 {
+		l.told, l.workMS = l.told*c.Ready/n, l.workMS*c.Ready/n
+	}
 	l.ranks.restore(c.Heads, c.Ready)
 	l.starts.restore(c.Starts, c.Timed)
 	for i := range c.Heads {

@@ -11,6 +11,8 @@ const (
 	marginShare   = 0.05
 	// startQuantile is how sure a run time must be when it is counted back from a deadline.
 	startQuantile = 0.7
+	// leadMargin is how long before its latest start a task is looked at even when nothing else waits, in seconds.
+	leadMargin = 600
 )
 
 // agedAfter is the ageing bound: how long a task of a kind may wait before others no longer pass it.
@@ -93,6 +95,7 @@ func (e *Engine) urgentOf(line *board.Line) *board.Entry {
 }
 
 // measureLead says, a kind each, how far ahead deadlines must be looked at: as long as the ready work takes on all slots.
+// Looking too far costs little, since what has aged still goes every second time; not far enough costs deadlines.
 func (e *Engine) measureLead() {
 	slots := int64(0)
 	for _, p := range e.board.Pools { // any order: a sum
@@ -102,23 +105,9 @@ func (e *Engine) measureLead() {
 		seconds := 0.0
 		for _, q := range e.board.Queues(kind) {
 			for _, line := range q.Lines {
-				seconds += float64(line.Ready) * e.lineSeconds(line)
+				seconds += line.Work(e.book.Mean(line.Tenant, line.ID.Class))
 			}
 		}
-		e.lead[kind] = models.Instant((seconds/float64(max(slots, 1)) + marginSeconds) * 1e6)
+		e.lead[kind] = models.Instant((seconds/float64(max(slots, 1)) + leadMargin) * 1e6)
 	}
-}
-
-// lineSeconds is the mean run time of a line's tasks: of their own estimates at hand, else of what was seen.
-func (e *Engine) lineSeconds(line *board.Line) float64 {
-	sum, n := 0.0, 0
-	for i := 0; i < line.Windowed() && i < 32; i++ {
-		if row := &line.At(i).Row; row.EstimateMS > 0 {
-			sum, n = sum+float64(row.EstimateMS)/1000, n+1
-		}
-	}
-	if n > 0 {
-		return sum / float64(n)
-	}
-	return e.book.Mean(line.Tenant, line.ID.Class)
 }
