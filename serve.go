@@ -267,7 +267,7 @@ func (r *replica) mountForward(deps *handlers.Deps) func(fiber.Router) {
 		} {
 			router.Post(path, func(c *fiber.Ctx) error {
 				body := append([]byte(nil), c.Body()...)
-				ctx, stop := handlers.Watch(c)
+				ctx, stop := handlers.Attend(c)
 				defer stop()
 				status, answer := handler(ctx, body, strings.TrimPrefix(c.Get(fiber.HeaderAuthorization), "Bearer "))
 				c.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)

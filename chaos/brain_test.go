@@ -106,6 +106,9 @@ func TestHandOver(t *testing.T) {
 	stop()
 	wait()
 	t.Logf("hand-overs under load: no batch for %v; the processes ended after %v", gaps, took)
+	if n := c.codes["unavailable"]; n > 0 {
+		t.Errorf("T3: %d submits under way at a hand-over got no answer but 503", n)
+	}
 	w.Finish(t, c)
 }
 

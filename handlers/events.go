@@ -82,7 +82,7 @@ func StreamEvents(d *Deps, c *fiber.Ctx, ask FollowAsk) error {
 	if d.Follow == nil {
 		return models.Errorf(models.Unavailable, "events are not followed here yet")
 	}
-	ctx, cancel := context.WithCancel(c.UserContext())
+	ctx, cancel := UntilDrain(c.UserContext())
 	events, err := d.Follow(ctx, ask)
 	if err != nil {
 		cancel()

@@ -14,10 +14,11 @@ import (
 // ErrClientGone is the cause of a context that ended because nobody waits for the answer any more.
 var ErrClientGone = errors.New("the client is gone")
 
-// Watch gives a context that ends when the peer closes its connection, the server shuts down, or stop is called. fasthttp
+// Attend gives a context that ends when the peer closes its connection, the server cuts what takes too long at its end,
+// or stop is called. fasthttp
 // does not notice a client that leaves during a long poll. The body must have been read before; stop must be called
 // before the handler returns.
-func Watch(c *fiber.Ctx) (ctx context.Context, stop func()) {
+func Attend(c *fiber.Ctx) (ctx context.Context, stop func()) {
 	inner, cancel := context.WithCancelCause(c.UserContext())
 	raw := c.Context().Conn()
 	if t, ok := raw.(interface{ NetConn() net.Conn }); ok { // *tls.Conn

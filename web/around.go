@@ -35,7 +35,7 @@ func (s *Server) begin(c *fiber.Ctx) {
 func (s *Server) around(c *fiber.Ctx) error {
 	began := time.Now()
 	s.begin(c)
-	c.SetUserContext(s.base)
+	c.SetUserContext(s.requests)
 	handlers.SetClientIP(c, s.clientIP(c))
 	c.Set(fiber.HeaderXContentTypeOptions, "nosniff")
 	c.Set(fiber.HeaderReferrerPolicy, "same-origin")

@@ -44,11 +44,14 @@ type Server struct {
 	App     *fiber.App
 	options Options
 	deps    *handlers.Deps
-	base    context.Context // ends when the server shuts down; requests and streams hang on it
+	base    context.Context // ends when the server begins to shut down; polls and streams hang on it
 	end     context.CancelFunc
 	meters  *meters
 	quota   *quota
 	spec    *document
+
+	requests context.Context // ends when what is under way gets no more time
+	cut      context.CancelFunc
 
 	mu       sync.Mutex
 	listener net.Listener // once it serves
@@ -68,7 +71,8 @@ func New(o Options) (*Server, error) {
 		o.Deps.Follow = follow(o.Relay)
 	}
 	base, end := context.WithCancel(context.Background())
-	s := &Server{options: o, deps: o.Deps, base: base, end: end, meters: newMeters(o.Deps, o.Loop), quota: newQuota()}
+	requests, cut := context.WithCancel(context.Background())
+	s := &Server{options: o, deps: o.Deps, base: base, end: end, requests: handlers.WithDrain(requests, base), cut: cut, meters: newMeters(o.Deps, o.Loop), quota: newQuota()}
 	routes := append(s.ownRoutes(), o.Routes...)
 	if err := checkRoutes(routes); err != nil {
 		end()
@@ -167,10 +171,11 @@ func (s *Server) Serve(listener net.Listener) error {
 	return err
 }
 
-// Shutdown ends streams and long polls first, then waits for the answers under way.
+// Shutdown ends streams and long polls first, then waits for the answers under way; what takes longer is cut.
 func (s *Server) Shutdown(patience time.Duration) error {
 	s.mu.Lock()
 	s.end()
+	defer s.cut()
 	listener := s.listener
 	s.mu.Unlock()
 	if listener != nil { // fasthttp forgets one that it was only just given

@@ -29,10 +29,11 @@ func (p *pages) stream(c *fiber.Ctx) error {
 	c.Set(fiber.HeaderContentType, "text/event-stream")
 	c.Set(fiber.HeaderCacheControl, "no-store")
 	c.Set("X-Accel-Buffering", "no")
-	ended, conn := c.UserContext().Done(), c.Context().Conn()
+	ctx, stop := handlers.UntilDrain(c.UserContext())
+	ended, conn := ctx.Done(), c.Context().Conn()
 	token, resumed := handlers.SessionToken(c), c.Get("Last-Event-ID") != ""
-	ctx := c.UserContext()
 	c.Context().SetBodyStreamWriter(func(w *bufio.Writer) {
+		defer stop()
 		l := p.hub.join(envs)
 		defer p.hub.leave(l)
 		send := sender{w, conn}

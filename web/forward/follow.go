@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"nightshift/handlers"
 	"nightshift/models"
 )
 
@@ -31,6 +32,8 @@ func Batches(subscribe func(context.Context) <-chan int64, verify func(token str
 		if err := json.Unmarshal(body, &after); err != nil {
 			return answered(nil, models.Errorf(models.InvalidJSON, "the batch can't be read: %w", err))
 		}
+		ctx, stop := handlers.UntilDrain(ctx)
+		defer stop()
 		ctx, cancel := context.WithTimeout(ctx, followWait)
 		defer cancel()
 		last := after

@@ -19,6 +19,7 @@ func TestFollowHearsEachCommit(t *testing.T) {
 		_, _ = w.Write(out)
 	}))
 	defer s.Close()
+	defer close(commits) // a request that was just made would wait for the next commit
 	ctx, stop := context.WithCancel(t.Context())
 	heard := New(Options{Role: at(s.URL), Token: token}).Follow(ctx)
 	for _, batch := range []int64{4, 5, 11} {

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"time"
 
+	"nightshift/handlers"
 	"nightshift/models"
 	"nightshift/scheduler/engine"
 )
@@ -109,6 +110,11 @@ func Handler(door engine.Door, verify func(token string) error) func(ctx context
 			return answered(nil, models.Errorf(models.InvalidJSON, "the command can't be read: %w", err))
 		}
 		exact(&cmd)
+		if cmd.Claim != nil { // it may be parked for long
+			var stop func()
+			ctx, stop = handlers.UntilDrain(ctx)
+			defer stop()
+		}
 		return answered(door.Do(ctx, &cmd))
 	}
 }
