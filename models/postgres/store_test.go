@@ -223,6 +223,16 @@ func TestGuardsFailTheWholePlan(t *testing.T) {
 	live := w.ready()
 	live.State = models.Running
 	w.refused(models.BadData, &models.Plan{Tasks: []models.Task{other, live}})
+	for _, spoil := range []func(*models.Task){
+		func(t *models.Task) { t.Token = newID(w.now) }, // ready with a token
+		func(t *models.Task) { t.State, t.Gate = models.Succeeded, "key:x" },
+		func(t *models.Task) { t.State, t.Remaining = models.Pending, -1 },
+		func(t *models.Task) { t.State, t.Killed = models.Pending, -1 },
+	} {
+		unsound := w.ready()
+		spoil(&unsound)
+		w.refused(models.BadData, &models.Plan{Tasks: []models.Task{other, unsound}})
+	}
 	w.refused(models.BadData, &models.Plan{Tasks: []models.Task{other}, Changes: []models.Change{{From: models.Succeeded, After: b}}})
 	w.refused(models.BadData, &models.Plan{Tasks: []models.Task{other}, Changes: []models.Change{{From: models.Ready, After: w.ended(b, models.Staged)}}})
 	w.refused(models.RowCount, &models.Plan{Tasks: []models.Task{other}, Flips: []models.ID{newID(w.now)}})
