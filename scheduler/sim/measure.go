@@ -176,13 +176,15 @@ func (w *World) mark() {
 	g.next = g.next.Add(g.every)
 }
 
-// lags compare the service of each two tenants while both have ready work without a break.
+// lags compare the service of each two tenants while both have ready work without a break. A task counts with all it costs
+// when it starts: that is what a decision gives.
 type lags struct {
 	pairs map[[2]int]*pair
 	most  map[[2]int]float64
 }
 
-type pair struct{ low, high float64 }
+// pair is what the two had got of each other when both began to have work.
+type pair struct{ since float64 }
 
 // look compares the weighted work done so far.
 func (l *lags) look(order []*tenant) {
@@ -196,11 +198,10 @@ func (l *lags) look(order []*tenant) {
 			d := f.work/f.Weight - g.work/g.Weight
 			p := l.pairs[at]
 			if p == nil {
-				p = &pair{d, d}
+				p = &pair{d}
 				l.pairs[at] = p
 			}
-			p.low, p.high = min(p.low, d), max(p.high, d)
-			l.most[at] = max(l.most[at], p.high-p.low)
+			l.most[at] = max(l.most[at], math.Abs(d-p.since))
 		}
 	}
 }

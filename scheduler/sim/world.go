@@ -63,8 +63,7 @@ type tenant struct {
 	ready       int64 // in lines
 	running     int64
 	served      float64 // slot seconds while everybody had work
-	rate        float64 // dominant parts of pools that its running tasks take
-	work        float64 // dominant seconds so far
+	work        float64 // dominant seconds of the tasks that were started
 	largest     float64 // of a task
 	waits       []time.Duration
 	arrives     bool
@@ -119,12 +118,6 @@ func (w *World) pass(to models.Instant) {
 	}
 	seconds := to.Sub(w.now).Seconds()
 	w.passGauge(to)
-	for _, t := range w.order {
-		t.work += t.rate * seconds
-	}
-	if w.scenario.Lag {
-		w.lag.look(w.order)
-	}
 	contended := len(w.order) > 1
 	for _, t := range w.order {
 		contended = contended && (t.ready > 0 || !t.arrives)

@@ -1,0 +1,163 @@
+package scenario
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"nightshift/models"
+	"nightshift/scheduler/sim"
+)
+
+// Change is the same world with one value changed, like tenant.acorn.weight=3: the same work arrives.
+//
+//	tenant.NAME.weight   worker.NAME.count   worker.NAME.slots   lane.TENANT.NAME.max_concurrent
+//	kind.NAME.weight     kind.NAME.precedence   kind.NAME.min_share
+//	arrival.NAME.priority   arrival.NAME.deadline
+func Change(s sim.Scenario, text string) (sim.Scenario, error) {
+	what, value, ok := strings.Cut(text, "=")
+	path := strings.Split(what, ".")
+	if !ok || len(path) < 3 {
+		return s, fmt.Errorf("%q is no change: write it like tenant.acorn.weight=3", text)
+	}
+	c := changer{name: strings.Join(path[1:len(path)-1], "."), field: path[len(path)-1], value: value}
+	switch path[0] {
+	case "tenant":
+		s.Tenants = slices.Clone(s.Tenants)
+		c.tenant(s.Tenants)
+	case "worker":
+		s.Workers = slices.Clone(s.Workers)
+		c.worker(s.Workers)
+	case "lane":
+		s.Lanes = slices.Clone(s.Lanes)
+		c.lane(s.Lanes)
+	case "kind":
+		s.Kinds = slices.Clone(s.Kinds)
+		c.kind(&s)
+	case "arrival":
+		s.Arrivals = slices.Clone(s.Arrivals)
+		c.arrival(s.Arrivals)
+	default:
+		return s, fmt.Errorf("%s: what can be changed begins with tenant, worker, lane, kind or arrival", text)
+	}
+	switch {
+	case c.err != nil:
+		return s, fmt.Errorf("%s: %w", text, c.err)
+	case !c.found:
+		return s, fmt.Errorf("%s: there is no %s %q", text, path[0], c.name)
+	}
+	return s, nil
+}
+
+// changer changes the field of what has the name.
+type changer struct {
+	name, field, value string
+	found              bool
+	err                error
+}
+
+func (c *changer) is(name string) bool {
+	c.found = c.found || name == c.name
+	return name == c.name
+}
+
+// number reads the value between two bounds.
+func (c *changer) number(least, most float64) float64 {
+	v, err := strconv.ParseFloat(c.value, 64)
+	if err != nil || !(v >= least && v <= most) {
+		c.err = fmt.Errorf("%s is a number from %v to %v", c.field, least, most)
+		return least
+	}
+	return v
+}
+
+func (c *changer) unknown(fields string) {
+	c.err = fmt.Errorf("%s cannot be changed here, only %s", c.field, fields)
+}
+
+func (c *changer) tenant(tenants []sim.Tenant) {
+	for i := range tenants {
+		switch {
+		case !c.is(tenants[i].Name):
+		case c.field == "weight":
+			tenants[i].Weight = c.number(0.001, 1000)
+		default:
+			c.unknown("weight")
+		}
+	}
+}
+
+func (c *changer) worker(workers []sim.Worker) {
+	for i := range workers {
+		switch {
+		case !c.is(workers[i].Name):
+		case c.field == "count":
+			workers[i].Count = int(c.number(1, 10_000))
+		case c.field == "slots":
+			workers[i].Slots = int32(c.number(1, 100_000))
+		default:
+			c.unknown("count and slots")
+		}
+	}
+}
+
+func (c *changer) lane(lanes []sim.Lane) {
+	for i := range lanes {
+		switch {
+		case !c.is(lanes[i].Tenant + "." + lanes[i].Name):
+		case c.field == "max_concurrent":
+			lanes[i].MaxConcurrent = int32(c.number(0, 1_000_000))
+		default:
+			c.unknown("max_concurrent")
+		}
+	}
+}
+
+func (c *changer) kind(s *sim.Scenario) {
+	name, ok := models.ParseKind(c.name)
+	if !ok {
+		return
+	}
+	c.found = true
+	at := slices.IndexFunc(s.Kinds, func(k models.Kind) bool { return k.Name == name })
+	if at < 0 {
+		at = len(s.Kinds)
+		s.Kinds = append(s.Kinds, models.DefaultKinds()[name])
+	}
+	switch c.field {
+	case "weight":
+		s.Kinds[at].Weight = c.number(0.001, 1000)
+	case "precedence":
+		s.Kinds[at].Precedence = int32(c.number(0, 1000))
+	case "min_share":
+		s.Kinds[at].MinShare = c.number(0, 1)
+	default:
+		c.unknown("weight, precedence and min_share")
+	}
+}
+
+func (c *changer) arrival(arrivals []sim.Arrival) {
+	for i := range arrivals {
+		name := arrivals[i].Name
+		if name == "" {
+			name = arrivals[i].Tenant
+		}
+		switch {
+		case !c.is(name):
+		case c.field == "priority":
+			p := int16(c.number(0, 100))
+			arrivals[i].Priority, arrivals[i].PriorityTo = p, p
+		case c.field == "deadline":
+			d, err := time.ParseDuration(c.value)
+			if err != nil || d < 0 {
+				c.err = fmt.Errorf("a deadline is a span of time like 90s")
+				return
+			}
+			arrivals[i].Deadline = d
+		default:
+			c.unknown("priority and deadline")
+		}
+	}
+}
