@@ -144,11 +144,11 @@ func (w *Work) redrive(d *handlers.Deps, c *fiber.Ctx, row *postgres.TaskRow, in
 // again is a new task like one that has ended: same input, no business key, nothing to wait for.
 func again(row *postgres.TaskRow, id models.ID) engine.NewTask {
 	in := ParseInput(row.Input)
-	in.RunAt, in.DelaySeconds = 0, 0
+	in.RunAt, in.DelaySeconds, in.Dedupe, in.RunIf = 0, 0, nil, ""
 	task := engine.NewTask{
 		ID: id, Class: row.Needs, Lane: row.LaneName, Priority: row.Priority, ExpiresInSeconds: in.ExpiresInSeconds,
 		SoftSeconds: row.SoftSeconds, HardSeconds: row.HardSeconds, MaxAttempts: row.MaxAttempts, HasPolicy: row.Has(models.HasPolicy),
-		FailWhenSpent: row.Has(models.FailWhenSpent), Deadline: row.Deadline, EstimateMS: row.EstimateMS, LimitKey: row.LimitKey, KeyLimit: row.KeyLimit,
+		FailWhenSpent: row.Has(models.FailWhenSpent), TotalSeconds: row.TotalSeconds, NeedsApproval: row.Has(models.NeedsApproval), Deadline: row.Deadline, EstimateMS: row.EstimateMS, LimitKey: row.LimitKey, KeyLimit: row.KeyLimit,
 		Input: in.text(), Payload: row.Payload, Trace: row.Trace, RedriveOf: row.ID,
 	}
 	task.Class.Number = 0

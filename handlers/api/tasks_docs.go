@@ -33,6 +33,9 @@ type TaskInput struct {
 	DependsOn        []any              `json:"depends_on" doc:"ids, or {task, on: succeeded|failed|finished}; at most 1,000"`
 	OnExhausted      string             `json:"on_attempts_exhausted" enum:"dead_letter,fail"`
 	Description      string             `json:"description"`
+	RunIf            string             `json:"run_if" doc:"CEL over deps (a list of {key, state, result}), payload and labels: false skips the task; edges then default to finished"`
+	NeedsApproval    bool               `json:"needs_approval" doc:"it waits until somebody approves it"`
+	Dedupe           DedupeView         `json:"dedupe" doc:"while a task holds the key it is answered instead"`
 }
 
 // ResourcesInput is what a task asks of its worker.
@@ -46,8 +49,9 @@ type ResourcesInput struct {
 
 // TimeoutInput is a task's timeouts.
 type TimeoutInput struct {
-	Soft float64 `json:"soft_seconds"`
-	Hard float64 `json:"hard_seconds"`
+	Soft  float64 `json:"soft_seconds"`
+	Hard  float64 `json:"hard_seconds"`
+	Total float64 `json:"total_seconds" doc:"from the first start, over all attempts and waits"`
 }
 
 // ConcurrencyInput is a key and how many may hold it.
@@ -116,5 +120,18 @@ var (
 		Tag: "tasks", Summary: "Give a dead letter another life, or make a new task like one that ended", Body: RetryInput{}, BodyOptional: true,
 		Once: true, Replies: map[int]any{200: TaskView{}, 201: TaskView{}},
 	}
-	docDiscard = handlers.Doc{Tag: "tasks", Summary: "Give a dead letter up", Body: reason{}, Replies: map[int]any{200: TaskView{}}}
+	docApprove = handlers.Doc{Tag: "tasks", Summary: "Approve a task that needs it", Body: reason{}, BodyOptional: true, Replies: map[int]any{200: TaskView{}}}
+	docReject  = handlers.Doc{Tag: "tasks", Summary: "Reject a task that needs approval: it is cancelled", Body: reason{}, Replies: map[int]any{200: TaskView{}}}
+	docSignal  = handlers.Doc{
+		Tag: "tasks", Summary: "Send a running task a signal", Body: SignalInput{}, Replies: map[int]any{202: TaskView{}},
+		Detail: "Its worker is told once, in its next heartbeat or claim. 409 unless the task runs.",
+	}
+	docEdit = handlers.Doc{
+		Tag: "tasks", Summary: "Change a task that waits", Body: EditInput{}, Replies: map[int]any{200: TaskView{}},
+		Detail: "A member that is left out stays; null takes a deadline, expires_at or labels away and lets run_at be now.",
+	}
+	docJudge     = handlers.Doc{Tag: "tasks", Summary: "Say how good a result was", Body: QualityInput{}, Replies: map[int]any{200: QualityView{}}}
+	docQualities = handlers.Doc{Tag: "tasks", Summary: "List what was said of a result", Replies: map[int]any{200: QualitiesAnswer{}}}
+	docLogs      = handlers.Doc{Tag: "tasks", Summary: "List the lines a task's attempts wrote, oldest first", Query: handlers.ListParams(), Replies: map[int]any{200: handlers.Page[LogView]{}}}
+	docDiscard   = handlers.Doc{Tag: "tasks", Summary: "Give a dead letter up", Body: reason{}, Replies: map[int]any{200: TaskView{}}}
 )

@@ -7,6 +7,7 @@ import (
 	"nightshift/handlers"
 	"nightshift/handlers/body"
 	"nightshift/models"
+	"nightshift/scheduler/dag"
 	"nightshift/scheduler/engine"
 )
 
@@ -77,13 +78,13 @@ func (d *draft) estimatedSeconds(v body.Value) {
 func (d *draft) timeout(v body.Value) {
 	v.Members(func(name string, m body.Value) {
 		switch {
-		case name == "total_seconds":
-			refuseUnbuilt(m, "")
-		case name != "soft_seconds" && name != "hard_seconds":
+		case name != "soft_seconds" && name != "hard_seconds" && name != "total_seconds":
 			m.Wrong("there is no such field")
 		case m.Null():
 		case name == "soft_seconds":
 			d.task.SoftSeconds = seconds(m, aMoment)
+		case name == "total_seconds":
+			d.task.TotalSeconds = seconds(m, aMoment)
 		default:
 			d.given.hard = true
 			d.task.HardSeconds = seconds(m, aMoment)
@@ -202,6 +203,63 @@ func (d *draft) concurrencyLimit(v body.Value) {
 	d.task.KeyLimit = int32(v.Int(1, maxKeyLimit))
 }
 
+// DedupeView is a key that lets one task of its like be at a time.
+type DedupeView struct {
+	Key   string `json:"key" required:"true"`
+	While string `json:"while" enum:"queued,live,succeeded" doc:"until it starts, until it is final or dead, or for ttl_seconds after a success too"`
+	TTL   int32  `json:"ttl_seconds" doc:"with succeeded: an hour when left out"`
+}
+
+const dedupeTTL = 3600
+
+func (d *draft) dedupe(v body.Value) {
+	if d.r.graph != nil {
+		v.Wrong("a task of a workflow has none: its key in the workflow is what makes it one")
+		return
+	}
+	in := &DedupeView{While: models.WhileLive.String(), TTL: dedupeTTL}
+	v.Members(func(name string, m body.Value) {
+		switch {
+		case name == "key":
+			in.Key = m.String(1, maxKeyBytes)
+		case name != "while" && name != "ttl_seconds":
+			m.Wrong("there is no such field")
+		case m.Null():
+		case name == "while":
+			in.While = m.OneOf("queued", "live", "succeeded")
+		default:
+			in.TTL = seconds(m, 0)
+		}
+	})
+	if in.Key == "" && v.IsObject() && !d.r.problem.Any() {
+		d.r.problem.Addf(body.Dot(v.At, "key"), "is required")
+	}
+	while, _ := models.ParseWhile(in.While)
+	d.input.Dedupe = in
+	d.task.Dedupe = &models.Dedupe{Key: in.Key, While: while, TTLSeconds: in.TTL}
+}
+
+// runIf compiles each distinct condition of a body once.
+func (d *draft) runIf(v body.Value) {
+	text := v.String(1, dag.MostConditionBytes)
+	if text == "" {
+		return // said already
+	}
+	err, known := d.r.judged[text]
+	if !known {
+		_, err = dag.Compile(text)
+		if d.r.judged == nil {
+			d.r.judged = map[string]error{}
+		}
+		d.r.judged[text] = err
+	}
+	if err != nil {
+		v.Wrong("does not compile: %s", err)
+		return
+	}
+	d.input.RunIf, d.task.HasCondition = text, true
+}
+
 func (d *draft) idempotencyKey(v body.Value) {
 	if d.r.graph != nil {
 		v.Wrong("a task of a workflow has none: its key in the workflow is what makes it one")
@@ -258,7 +316,7 @@ func (d *draft) edges() {
 func (d *draft) dependency(v body.Value) (id models.ID, on models.On, ok bool) {
 	if v.IsString() {
 		name := v.String(1, maxKeyBytes)
-		return d.named(v, name, models.OnSucceeded)
+		return d.named(v, name, d.unsaid())
 	}
 	if !v.IsObject() {
 		v.Wrong("must be a task's id, or an object")
@@ -267,6 +325,7 @@ func (d *draft) dependency(v body.Value) (id models.ID, on models.On, ok bool) {
 	var name string
 	var at body.Value
 	isTask := false
+	on = d.unsaid()
 	v.Members(func(member string, m body.Value) {
 		switch {
 		case member == "task", member == "key" && d.r.graph != nil:
@@ -294,6 +353,14 @@ func (d *draft) dependency(v body.Value) (id models.ID, on models.On, ok bool) {
 		return id, on, false // said already
 	}
 	return d.r.idOf(d.r.graph.Mention(d.node, name)), on, true
+}
+
+// unsaid is the condition of an edge that names none: a task with run_if judges for itself.
+func (d *draft) unsaid() models.On {
+	if d.task.HasCondition {
+		return models.OnFinished
+	}
+	return models.OnSucceeded
 }
 
 func (d *draft) named(v body.Value, name string, on models.On) (models.ID, models.On, bool) {

@@ -29,6 +29,8 @@ type Input struct {
 	RetryPolicy      *models.RetryPolicy `json:"retry_policy,omitempty"`
 	Labels           map[string]string   `json:"labels,omitempty"`
 	Description      string              `json:"description,omitempty"`
+	Dedupe           *DedupeView         `json:"dedupe,omitempty"`
+	RunIf            string              `json:"run_if,omitempty"`
 }
 
 // taskReader reads the tasks of one body.
@@ -38,7 +40,8 @@ type taskReader struct {
 	trace   string // the request's traceparent, or empty
 	lanes   []string
 	problem *body.Problems
-	denied  error // a lane that the caller's key does not submit to
+	judged  map[string]error // conditions that were compiled before
+	denied  error            // a lane that the caller's key does not submit to
 
 	// Of a workflow: its graph, the ids of its keys, and the first lane and priority that hold where a task names none.
 	graph    *dag.Graph
@@ -85,13 +88,16 @@ var members = map[string]func(*draft, body.Value){
 	"labels":                func(d *draft, v body.Value) { d.input.Labels = v.Words(handlers.LabelsMost, maxKeyBytes, maxKeyBytes) },
 	"depends_on":            (*draft).dependsOn,
 	"on_attempts_exhausted": (*draft).exhausted,
+	"dedupe":                (*draft).dedupe,
+	"run_if":                (*draft).runIf,
+	"needs_approval":        func(d *draft, v body.Value) { d.task.NeedsApproval = v.Bool() },
 	"description":           func(d *draft, v body.Value) { d.input.Description = v.String(0, maxDescriptionBytes) },
 }
 
 // notBuilt names members that ask for what does not exist yet, with the value beside null that asks for nothing.
 var notBuilt = map[string]string{
-	"secrets": "{}", "permissions": "[]", "ordered": "false", "rate_keys": "[]", "dedupe": "", "watermark": "",
-	"budget": "{}", "run_if": "", "needs_approval": "false",
+	"secrets": "{}", "permissions": "[]", "ordered": "false", "rate_keys": "[]", "watermark": "",
+	"budget": "{}",
 }
 
 // task reads one task. What is wrong with it stands in the reader's problems; it is then of no use.
@@ -214,7 +220,7 @@ func (r *taskReader) idOf(n dag.Node) models.ID {
 var nothingKept = json.RawMessage("{}")
 
 func (in *Input) text() json.RawMessage {
-	if in.RunAt == 0 && in.DelaySeconds == 0 && in.ExpiresInSeconds == 0 && in.EstimatedCostUSD == nil && in.RetryPolicy == nil && len(in.Labels) == 0 && in.Description == "" {
+	if in.RunAt == 0 && in.DelaySeconds == 0 && in.ExpiresInSeconds == 0 && in.EstimatedCostUSD == nil && in.RetryPolicy == nil && len(in.Labels) == 0 && in.Description == "" && in.Dedupe == nil && in.RunIf == "" {
 		return nothingKept
 	}
 	text, err := json.Marshal(in)

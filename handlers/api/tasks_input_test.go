@@ -116,13 +116,10 @@ func TestTaskInputRefuses(t *testing.T) {
 		{`"type":"a","secrets":{"A":"secret://a"}`, "body.secrets"},
 		{`"type":"a","ordered":true`, "body.ordered"},
 		{`"type":"a","rate_keys":["bank:tink"]`, "body.rate_keys"},
-		{`"type":"a","dedupe":{"key":"k","while":"live"}`, "body.dedupe"},
 		{`"type":"a","watermark":"docs"`, "body.watermark"},
 		{`"type":"a","budget":{"max_tasks":5}`, "body.budget"},
 		{`"type":"a","run_if":"true"`, "body.run_if"},
-		{`"type":"a","needs_approval":true`, "body.needs_approval"},
 		{`"type":"a","resources":{"tokens":12000}`, "body.resources.tokens"},
-		{`"type":"a","timeout":{"total_seconds":3600}`, "body.timeout.total_seconds"},
 	} {
 		_, err := readTask(t, "{"+c.members+"}")
 		var e *models.Error

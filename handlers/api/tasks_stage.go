@@ -76,6 +76,13 @@ func (s *stager) row(t *engine.NewTask) models.Task {
 	if t.HasPolicy {
 		row.Flags |= models.HasPolicy
 	}
+	row.TotalSeconds = t.TotalSeconds
+	if t.HasCondition {
+		row.Flags |= models.HasCondition
+	}
+	if t.NeedsApproval {
+		row.Flags |= models.NeedsApproval
+	}
 	if t.FailWhenSpent {
 		row.Flags |= models.FailWhenSpent
 	}

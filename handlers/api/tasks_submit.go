@@ -214,7 +214,7 @@ func (w *Work) batch(d *handlers.Deps, c *fiber.Ctx) error {
 		return err
 	}
 	return handlers.Create(d, c, func(once *engine.Once) (*handlers.Made, error) {
-		if len(tasks) > stageAbove && !slices.ContainsFunc(tasks, func(t engine.NewTask) bool { return t.IdemKey != "" || len(t.DependsOn) > 0 }) {
+		if len(tasks) > stageAbove && !slices.ContainsFunc(tasks, func(t engine.NewTask) bool { return t.IdemKey != "" || t.Dedupe != nil || len(t.DependsOn) > 0 }) {
 			return w.stageBatch(d, c, tasks, once)
 		}
 		answer, err := ask(d, c, func(cmd *engine.Command) {

@@ -3,6 +3,7 @@ package api
 import (
 	"encoding/json"
 	"math"
+	"strings"
 
 	"nightshift/handlers"
 	"nightshift/models"
@@ -34,7 +35,7 @@ type TaskView struct {
 	Ordered          bool               `json:"ordered"`
 	RateKeys         []string           `json:"rate_keys"`
 	IdempotencyKey   *string            `json:"idempotency_key"`
-	Dedupe           *struct{}          `json:"dedupe"`
+	Dedupe           *DedupeView        `json:"dedupe"`
 	WorkerSelector   map[string]string  `json:"worker_selector"`
 	Labels           map[string]string  `json:"labels"`
 	Watermark        *string            `json:"watermark"`
@@ -134,12 +135,13 @@ func viewTask(row *postgres.TaskRow, environment string, in postgres.Include, li
 		ID: row.ID.Text(models.TaskPrefix), Type: row.Needs.Type, Lane: row.LaneName, Priority: row.Priority, RunAt: runAt(row, &input),
 		Deadline: handlers.Time(row.Deadline), ExpiresInSeconds: handlers.Null(input.ExpiresInSeconds), ExpiresAt: handlers.Time(row.ExpiresAt),
 		Resources: viewResources(&row.Needs), Model: viewModel(row), EstimatedCostUSD: input.EstimatedCostUSD,
-		Timeout:     TimeoutView{Soft: handlers.Null(row.SoftSeconds), Hard: handlers.Null(row.HardSeconds)},
+		Timeout:     TimeoutView{Soft: handlers.Null(row.SoftSeconds), Hard: handlers.Null(row.HardSeconds), Total: handlers.Null(row.TotalSeconds)},
 		RetryPolicy: models.DefaultRetryPolicy(), Permissions: handlers.List(row.Needs.Permissions), Secrets: map[string]string{},
 		Concurrency: []ConcurrencyView{}, RateKeys: []string{}, IdempotencyKey: handlers.Null(row.IdemKey),
 		WorkerSelector: mapOf(row.Needs.Selector), Labels: mapOf(input.Labels), DependsOn: []EdgeView{}, OnExhausted: "dead_letter",
 		Description: handlers.Null(input.Description), Key: handlers.Null(row.Key),
 	}
+	v.Dedupe, v.NeedsApproval, v.RunIf = input.Dedupe, row.Has(models.NeedsApproval), handlers.Null(input.RunIf)
 	if input.RetryPolicy != nil {
 		v.RetryPolicy = *input.RetryPolicy
 	}
@@ -187,7 +189,7 @@ func (v *TaskView) outcome(row *postgres.TaskRow, input *Input, environment stri
 	}
 	if row.State != models.Succeeded {
 		switch {
-		case row.Error != nil:
+		case row.Error != nil && (row.ErrorClass == row.Error.Class || unreported[row.ErrorClass] == ""):
 			v.Error = &ErrorView{row.Error.Class, row.Error.Message}
 		case row.ErrorClass != "":
 			v.Error = &ErrorView{row.ErrorClass, unreported[row.ErrorClass]}
@@ -199,7 +201,7 @@ func (v *TaskView) outcome(row *postgres.TaskRow, input *Input, environment stri
 // unreported says what happened where no worker did.
 var unreported = map[string]string{
 	"worker_lost": "its worker stopped answering while it ran",
-	"timeout":     "it ran into its hard timeout",
+	"timeout":     "it ran out of the time it was given",
 }
 
 var null = json.RawMessage("null")
@@ -292,6 +294,10 @@ func blockedBy(t *models.Task) []engine.Block {
 		blocks = append(blocks, engine.Block{Reason: "dependencies", Detail: plural(int64(t.Remaining), "task") + " it waits for must end first"})
 	case t.State == models.RetryWait:
 		blocks = append(blocks, engine.Block{Reason: "run_at", Detail: "it is tried again at " + handlers.Time(t.WakeAt).String()})
+	case t.State == models.Ready && t.Gate == "approval":
+		blocks = append(blocks, engine.Block{Reason: "approval", Detail: "it waits for somebody to approve it"})
+	case t.State == models.Ready && strings.HasPrefix(t.Gate, "workflow:"):
+		blocks = append(blocks, engine.Block{Reason: "workflow_stopped", Detail: "its workflow lets nothing start; explain says why"})
 	case t.State == models.Ready && t.LimitKey != "" && t.Gate == "key:"+t.LimitKey:
 		blocks = append(blocks, engine.Block{Reason: "concurrency_key", Detail: "the key " + t.LimitKey + " is held by as many tasks as it admits"})
 	}

@@ -51,6 +51,13 @@ func (w *Work) taskRoutes() []handlers.Route {
 		handlers.Route{Method: "GET", Path: "/v1/tasks/:id/explain", Scopes: read, Handler: w.explain, Doc: docExplain},
 		handlers.Route{Method: "POST", Path: "/v1/tasks/:id/cancel", Scopes: write, Handler: w.cancel, Doc: docCancel},
 		handlers.Route{Method: "POST", Path: "/v1/tasks/:id/retry", Scopes: write, Handler: w.retry, Doc: docRetry},
+		handlers.Route{Method: "PATCH", Path: "/v1/tasks/:id", Scopes: write, Handler: w.edit, Doc: docEdit},
+		handlers.Route{Method: "POST", Path: "/v1/tasks/:id/approve", Scopes: write, Handler: w.approve, Doc: docApprove},
+		handlers.Route{Method: "POST", Path: "/v1/tasks/:id/reject", Scopes: write, Handler: w.reject, Doc: docReject},
+		handlers.Route{Method: "POST", Path: "/v1/tasks/:id/signal", Scopes: write, Handler: w.signal, Doc: docSignal},
+		handlers.Route{Method: "POST", Path: "/v1/tasks/:id/quality", Scopes: write, Handler: w.judge, Doc: docJudge},
+		handlers.Route{Method: "GET", Path: "/v1/tasks/:id/quality", Scopes: read, Handler: w.qualities, Doc: docQualities},
+		handlers.Route{Method: "GET", Path: "/v1/tasks/:id/logs", Scopes: read, Handler: w.logs, Doc: docLogs},
 		handlers.Route{Method: "POST", Path: "/v1/tasks/:id/discard", Scopes: write, Handler: w.discard, Doc: docDiscard},
 	)
 }

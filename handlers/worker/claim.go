@@ -137,10 +137,10 @@ func (f *Floor) take(ctx context.Context, d *handlers.Deps, c *fiber.Ctx, claim 
 	for {
 		left := max(time.Until(end), 0)
 		claim.WaitMS = left.Milliseconds()
-		leases, err := f.lease(asking, d, c, claim, left+brainPatience)
+		claimed, err := f.lease(asking, d, c, claim, left+brainPatience)
 		switch {
 		case err == nil:
-			return f.deliver(ctx, d, c, leases)
+			return f.deliver(ctx, d, c, claimed)
 		case asking.Err() != nil:
 			return handlers.Answer(c, fiber.StatusOK, emptyClaim)
 		case !changing(err) || time.Until(end) < askAgain:
@@ -164,7 +164,7 @@ func changing(err error) bool {
 	return false
 }
 
-func (f *Floor) lease(ctx context.Context, d *handlers.Deps, c *fiber.Ctx, claim *engine.Claim, patience time.Duration) ([]engine.Lease, error) {
+func (f *Floor) lease(ctx context.Context, d *handlers.Deps, c *fiber.Ctx, claim *engine.Claim, patience time.Duration) (*engine.Claimed, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	cmd := d.Command(handlers.CallerOf(c))
@@ -173,14 +173,15 @@ func (f *Floor) lease(ctx context.Context, d *handlers.Deps, c *fiber.Ctx, claim
 	if err != nil {
 		return nil, err
 	}
-	return answer.Claimed.Leases, nil
+	return answer.Claimed, nil
 }
 
 var emptyClaim = protocol.ClaimAnswer{Tasks: []protocol.Lease{}, Signals: []protocol.LeaseSignal{}}
 
 // deliver reads what the tasks come with and answers; what can't be delivered goes back at once.
-func (f *Floor) deliver(ctx context.Context, d *handlers.Deps, c *fiber.Ctx, leases []engine.Lease) error {
-	if len(leases) == 0 {
+func (f *Floor) deliver(ctx context.Context, d *handlers.Deps, c *fiber.Ctx, claimed *engine.Claimed) error {
+	leases := claimed.Leases
+	if len(leases) == 0 && len(claimed.Signals) == 0 {
 		return answerBytes(c, []byte(`{"tasks":[],"signals":[]}`))
 	}
 	refs := make([]models.TaskRef, len(leases))
@@ -195,7 +196,7 @@ func (f *Floor) deliver(ctx context.Context, d *handlers.Deps, c *fiber.Ctx, lea
 		f.giveBack(d, c, leases)
 		return err
 	}
-	return answerBytes(c, appendClaim(nil, leases, briefs))
+	return answerBytes(c, appendClaim(nil, claimed, briefs))
 }
 
 // giveBack returns leases, whether or not anybody still waits.

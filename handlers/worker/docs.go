@@ -100,6 +100,9 @@ var (
 		Tag: tag, Summary: "Keep a checkpoint for the next attempt", Body: protocol.TaskCheckpoint{}, Headers: []handlers.Param{leaseHeader},
 		Replies: map[int]any{200: leaseReply{}},
 	}
+	docLogs = handlers.Doc{
+		Tag: tag, Summary: "Keep lines that an attempt wrote", Body: protocol.LogsRequest{}, Headers: []handlers.Param{leaseHeader}, Replies: map[int]any{204: nil},
+	}
 	docDependencies = handlers.Doc{
 		Tag: tag, Summary: "List what a task waited for, with results", Query: handlers.ListParams(), Headers: []handlers.Param{leaseHeader},
 		Replies: map[int]any{200: handlers.Page[protocol.Dependency]{}},

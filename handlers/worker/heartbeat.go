@@ -1,6 +1,8 @@
 package worker
 
 import (
+	"encoding/json"
+
 	"github.com/gofiber/fiber/v2"
 
 	"nightshift/handlers"
@@ -131,6 +133,13 @@ func (f *Floor) heartbeat(d *handlers.Deps, c *fiber.Ctx) error {
 	return handlers.Answer(c, fiber.StatusOK, out)
 }
 
+func orNull(text json.RawMessage) json.RawMessage {
+	if len(text) == 0 {
+		return json.RawMessage("null")
+	}
+	return text
+}
+
 func viewBeat(wire string, b *engine.BeatenLease) protocol.LeaseState {
 	v := protocol.LeaseState{LeaseToken: wire, State: protocol.LeaseLost, Signals: []protocol.Signal{}}
 	if !b.OK {
@@ -140,6 +149,9 @@ func viewBeat(wire string, b *engine.BeatenLease) protocol.LeaseState {
 	v.State, v.LeaseExpiresAt = protocol.LeaseOK, &until
 	for _, word := range b.Signals {
 		v.Signals = append(v.Signals, protocol.WordSignal(word))
+	}
+	for i := range b.Sent {
+		v.Signals = append(v.Signals, protocol.Signal{Name: b.Sent[i].Name, Data: orNull(b.Sent[i].Data)})
 	}
 	return v
 }

@@ -51,6 +51,7 @@ func (f *Floor) Routes() []handlers.Route {
 		{Method: "POST", Path: "/v1/tasks/:id/fail", Scopes: working, Handler: f.fail, Doc: docFail},
 		{Method: "POST", Path: "/v1/tasks/:id/heartbeat", Scopes: working, Handler: f.beat, Doc: docBeat},
 		{Method: "POST", Path: "/v1/tasks/:id/checkpoint", Scopes: working, Handler: f.checkpoint, Doc: docCheckpoint},
+		{Method: "POST", Path: "/v1/tasks/:id/logs", Scopes: working, Handler: f.logs, Doc: docLogs},
 		{Method: "GET", Path: "/v1/tasks/:id/dependencies", Scopes: []string{handlers.TasksRead, handlers.WorkersRegister}, Handler: f.dependencies, Doc: docDependencies},
 	}
 }

@@ -12,8 +12,8 @@ import (
 
 // A claim's answer is written by hand: it carries every payload there is, and payloads are JSON already.
 
-func appendClaim(b []byte, leases []engine.Lease, briefs map[models.TaskRef]*postgres.Brief) []byte {
-	size := 64
+func appendClaim(b []byte, claimed *engine.Claimed, briefs map[models.TaskRef]*postgres.Brief) []byte {
+	leases, size := claimed.Leases, 64
 	for _, brief := range briefs {
 		size += 1200 + len(brief.Payload) + len(brief.Checkpoint)
 	}
@@ -31,7 +31,29 @@ func appendClaim(b []byte, leases []engine.Lease, briefs map[models.TaskRef]*pos
 		}
 		b = appendLease(b, &leases[i], brief)
 	}
-	return append(b, `],"signals":[]}`...)
+	b = append(b, `],"signals":[`...)
+	for i := range claimed.Signals {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = appendSignal(b, &claimed.Signals[i])
+	}
+	return append(b, `]}`...)
+}
+
+func appendSignal(b []byte, s *engine.ToldSignal) []byte {
+	b = append(b, `{"lease_token":"`...)
+	b = append(b, models.WireToken(s.Task, s.Token)...)
+	b = append(b, `","signal":`...)
+	if s.Word != "" {
+		b = appendText(b, s.Word)
+		return append(b, '}')
+	}
+	b = append(b, `{"name":`...)
+	b = appendText(b, s.Name)
+	b = append(b, `,"data":`...)
+	b = appendRaw(b, s.Data)
+	return append(b, `}}`...)
 }
 
 func appendLease(b []byte, lease *engine.Lease, brief *postgres.Brief) []byte {
@@ -64,7 +86,9 @@ func appendLease(b []byte, lease *engine.Lease, brief *postgres.Brief) []byte {
 	b = appendSeconds(b, row.SoftSeconds)
 	b = append(b, `,"hard_seconds":`...)
 	b = appendSeconds(b, row.HardSeconds)
-	b = append(b, `,"total_seconds":null},"deadline":`...)
+	b = append(b, `,"total_seconds":`...)
+	b = appendSeconds(b, row.TotalSeconds)
+	b = append(b, `},"deadline":`...)
 	b = appendMoment(b, row.Deadline)
 	b = append(b, `,"traceparent":`...)
 	b = appendTextOrNull(b, brief.Trace)

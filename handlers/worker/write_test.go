@@ -28,7 +28,7 @@ func TestAClaimIsWrittenAsTheProtocolSays(t *testing.T) {
 		Payload: json.RawMessage(`{"p":"é"}`), Input: json.RawMessage(`{"labels":{"a":"\"b\""}}`), Trace: "00-x", Checkpoint: json.RawMessage(`[1]`),
 		Dependencies: []postgres.Dependency{{Key: `k"`, Task: models.ID{5}, State: models.Succeeded, Result: json.RawMessage(`7`)}, {Task: models.ID{6}, State: models.Failed}},
 	}}
-	text := appendClaim(nil, []engine.Lease{{Row: row, GPUs: []int{0, 2}, Model: "small", Type: "a.b"}, {Row: models.Task{ID: models.ID{9}}}}, briefs)
+	text := appendClaim(nil, &engine.Claimed{Leases: []engine.Lease{{Row: row, GPUs: []int{0, 2}, Model: "small", Type: "a.b"}, {Row: models.Task{ID: models.ID{9}}}}}, briefs)
 	var got protocol.ClaimAnswer
 	if err := json.Unmarshal(text, &got); err != nil {
 		t.Fatalf("%v: %s", err, text)
@@ -62,7 +62,7 @@ func TestAClaimIsWrittenAsTheProtocolSays(t *testing.T) {
 		}
 	}
 	briefs[ref].Many = true
-	if text = appendClaim(nil, []engine.Lease{{Row: row}}, briefs); !strings.Contains(string(text), `"dependencies_url":"/v1/tasks/`+row.ID.Text("task")+`/dependencies"`) {
+	if text = appendClaim(nil, &engine.Claimed{Leases: []engine.Lease{{Row: row}}}, briefs); !strings.Contains(string(text), `"dependencies_url":"/v1/tasks/`+row.ID.Text("task")+`/dependencies"`) {
 		t.Errorf("no url: %s", text)
 	}
 }

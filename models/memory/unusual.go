@@ -67,3 +67,15 @@ func (s *Store) Labels(of models.TaskRef) []models.Label {
 	defer s.mu.Unlock()
 	return slices.Clone(s.labels[of])
 }
+
+// Qualities are the judgements on a task's result, in no order.
+func (s *Store) Qualities(of models.TaskRef) (out []models.Quality) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for key, q := range s.qualities { // any order
+		if key.task == of {
+			out = append(out, q)
+		}
+	}
+	return out
+}

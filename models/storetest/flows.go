@@ -54,7 +54,8 @@ func (r *run) steer() *engine.Command {
 		s.Retry = true
 	case 5:
 		priority := int16(r.rng.IntN(100))
-		s.Edit = &engine.FlowEdit{Priority: &priority, Labels: map[string]string{"edited": fmt.Sprint(r.rng.IntN(9))}}
+		label := fmt.Sprint(r.rng.IntN(9))
+		s.Edit = &engine.FlowEdit{Priority: &priority, Labels: map[string]*string{"edited": &label}}
 	case 6:
 		s.Edit = &engine.FlowEdit{Budget: &models.Budget{CostMicro: int64(r.rng.IntN(200_000)), Tokens: int64(r.rng.IntN(200)), RuntimeSeconds: r.rng.Int32N(900)}}
 	case 7:

@@ -55,6 +55,8 @@ func (r *run) operate() {
 		r.do(r.workers())
 	case n < 91:
 		r.do(r.edit())
+	case n < 93:
+		r.do(r.words()...)
 	case n < 94:
 		r.do(r.look())
 	case n < 98:

@@ -62,6 +62,13 @@ func (r *run) task(env int32) engine.NewTask {
 			InitialDelay: 2, MaxDelay: 30, Jitter: r.chance(50), Classes: map[string]models.ClassPolicy{"timeout": {MaxAttempts: 1}}}
 	}
 	t.FailWhenSpent = r.chance(15)
+	t.NeedsApproval = r.chance(4)
+	if r.chance(6) {
+		t.TotalSeconds = 10 + r.rng.Int32N(60)
+	}
+	if r.chance(6) {
+		t.Dedupe = &models.Dedupe{Key: fmt.Sprintf("like-%d", r.rng.IntN(4)), While: models.While(r.rng.IntN(3)), TTLSeconds: 30}
+	}
 	if others := r.known.all; r.chance(12) && len(others) > 0 {
 		if other := pick(r, others); other.Env == env || r.chance(10) {
 			t.DependsOn = append(t.DependsOn, engine.Dependency{Task: other.ID, On: r.on()})
@@ -105,7 +112,7 @@ func (r *run) workflow() *engine.Submit {
 
 func (r *run) member(env int32, i int, before []engine.NewTask) engine.NewTask {
 	t := r.task(env)
-	t.Key, t.IdemKey, t.DependsOn = fmt.Sprintf("step-%d", i), "", nil
+	t.Key, t.IdemKey, t.DependsOn, t.Dedupe = fmt.Sprintf("step-%d", i), "", nil, nil
 	if t.Lane == "nowhere" {
 		t.Lane = ""
 	}

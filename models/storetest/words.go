@@ -1,0 +1,74 @@
+package storetest
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"nightshift/models"
+	"nightshift/scheduler/engine"
+)
+
+// words are what people say of tasks that stand: yes and no, signals, edits and judgements.
+func (r *run) words() (out []*engine.Command) {
+	for range 1 + r.rng.IntN(4) {
+		ref := pick(r, r.known.all)
+		if ref.ID.IsZero() {
+			return out
+		}
+		row, ok := r.rowOf(ref)
+		if !ok {
+			continue
+		}
+		cmd := &engine.Command{}
+		switch r.rng.IntN(5) {
+		case 0, 1:
+			cmd.Approve = &engine.Approve{Env: ref.Env, Task: ref.ID, Reject: r.chance(30), Reason: "said so"}
+		case 2:
+			cmd.Signal = &engine.Signal{Env: ref.Env, Task: ref.ID, Name: "hear", Data: json.RawMessage(fmt.Sprintf("%d", r.rng.IntN(10)))}
+		case 3:
+			cmd.Edit = r.edited(&row)
+		default:
+			cmd.Judge = &engine.Judge{Env: ref.Env, Task: ref.ID, Score: float64(r.rng.IntN(5)) / 4, Source: pick(r, []string{"people", "model"})}
+		}
+		out = append(out, r.command(cmd))
+	}
+	return out
+}
+
+// rowOf is a task's row as both stores have it.
+func (r *run) rowOf(ref models.TaskRef) (models.Task, bool) {
+	facts, err := r.sides[0].store.Facts(r.ctx(), &models.Need{Tasks: []models.TaskRef{ref}})
+	r.must(err)
+	row, ok := facts.Tasks[ref]
+	return row, ok
+}
+
+// edited changes one thing or two of a task.
+func (r *run) edited(row *models.Task) *engine.Edit {
+	e := &engine.Edit{Env: row.Env, Task: row.ID, Seen: row.UpdatedAt}
+	if r.chance(10) {
+		e.Seen--
+	}
+	if r.chance(50) {
+		priority := int16(r.rng.IntN(5) * 25)
+		e.Priority = &priority
+	}
+	if r.chance(30) {
+		lane := pick(r, []string{"sync", "batch", "nowhere"})
+		e.Lane = &lane
+	}
+	if r.chance(30) {
+		at := r.now.Add(models.Seconds(r.rng.IntN(30) - 5))
+		e.RunAt = &at
+	}
+	if r.chance(20) {
+		at := r.now.Add(models.Seconds(1 + r.rng.IntN(60)))
+		e.ExpiresAt = &at
+	}
+	if r.chance(20) {
+		e.Relabel = true
+		e.Before = []models.Label{{Env: row.Env, Task: row.ID, Key: "team", Value: "red"}, {Env: row.Env, Task: row.ID, Key: "team", Value: "blue"}}
+		e.Labels = []models.Label{{Env: row.Env, Task: row.ID, Key: "team", Value: "blue"}}
+	}
+	return e
+}
