@@ -90,6 +90,7 @@ func testPages(r fiber.Router, d *handlers.Deps) {
 		}
 		return c.Redirect("/login", fiber.StatusSeeOther)
 	})
+	r.Get("/tasks", func(c *fiber.Ctx) error { return c.SendString("tasks") })
 	r.Get("/", func(c *fiber.Ctx) error {
 		caller := handlers.CallerOf(c)
 		return c.JSON(fiber.Map{"email": caller.Email, "tenant": caller.TenantSlug, "environment": caller.Environment, "csrf": handlers.CSRFOf(c)})

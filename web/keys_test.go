@@ -20,7 +20,8 @@ func TestKeysGiveNoMoreThanTheirMakerHas(t *testing.T) {
 		t.Errorf("a new key: %s", made.text)
 	}
 	make(403, "forbidden", `{"name":"x","scopes":["tasks:write"]}`, "Authorization", admin)
-	make(422, "validation_failed", `{"name":"x","scopes":["platform"]}`, "Authorization", admin)
+	make(403, "forbidden", `{"name":"x","scopes":["platform"]}`, "Authorization", admin)
+	make(422, "validation_failed", `{"name":"x","scopes":["platform"]}`, "Authorization", root, "Nightshift-Tenant", "northwind")
 	make(422, "validation_failed", `{"name":"x","scopes":["tasks:sing"]}`, "Authorization", admin)
 	make(422, "validation_failed", `{"name":"x","scopes":[]}`, "Authorization", admin)
 	make(422, "validation_failed", `{"name":"x","scopes":["tasks:read"],"environments":["nowhere"]}`, "Authorization", admin)

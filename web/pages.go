@@ -50,9 +50,9 @@ func (s *Server) pages(c *fiber.Ctx) error {
 	return c.Next()
 }
 
-// signedOut lets a browser sign in, and sends it there from anywhere else.
+// signedOut lets a browser sign in, and sends it there from any page. What is no page is not there for anybody.
 func (s *Server) signedOut(c *fiber.Ctx) error {
-	if c.Path() == "/login" || c.Path() == "/favicon.ico" {
+	if c.Path() == "/login" || c.Path() == "/favicon.ico" || !s.leadsToPages(c.Path()) {
 		return c.Next()
 	}
 	to := "/login"
@@ -64,6 +64,20 @@ func (s *Server) signedOut(c *fiber.Ctx) error {
 		return c.SendStatus(fiber.StatusUnauthorized)
 	}
 	return c.Redirect(to, fiber.StatusSeeOther)
+}
+
+// leadsToPages says whether there are pages below the first word of a path, apart from the front's own endpoints.
+func (s *Server) leadsToPages(path string) bool {
+	first := firstWord(path)
+	if slices.ContainsFunc(s.ownRoutes(), func(r handlers.Route) bool { return firstWord(r.Path) == first }) {
+		return false
+	}
+	return slices.ContainsFunc(s.App.GetRoutes(true), func(r fiber.Route) bool { return firstWord(r.Path) == first })
+}
+
+func firstWord(path string) string {
+	word, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	return word
 }
 
 func isWrite(c *fiber.Ctx) bool {

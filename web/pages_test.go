@@ -44,6 +44,12 @@ func TestSigningInAndOut(t *testing.T) {
 	if r := b.visit("GET", "/tasks?state=ready", nil); r.header.Get("Location") != "/login?next=%2Ftasks%3Fstate%3Dready" {
 		t.Errorf("signed out, deep: %s", r.header.Get("Location"))
 	}
+	if r := b.visit("GET", "/no-such-page", nil); r.status != 404 {
+		t.Errorf("what is no page, signed out: %d %s", r.status, r.header.Get("Location"))
+	}
+	if r := b.visit("POST", "/livez", nil); r.status != 405 || r.header.Get("Allow") != "GET, HEAD" {
+		t.Errorf("a POST to /livez: %d, Allow %q", r.status, r.header.Get("Allow"))
+	}
 	login := b.visit("GET", "/login", nil)
 	policy := login.header.Get("Content-Security-Policy")
 	if login.status != 200 || !strings.Contains(policy, "default-src 'none'") || !strings.Contains(policy, "'nonce-") || strings.Contains(policy, "unsafe") {

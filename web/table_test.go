@@ -71,7 +71,7 @@ func TestForeignIsLikeUnknown(t *testing.T) {
 	asked := 0
 	for _, r := range allRoutes(s.deps.DB) {
 		parts := strings.Split(r.Path, "/")
-		if len(parts) < 4 || !strings.HasPrefix(parts[3], ":") || own[parts[2]] == "" || slices.Contains([]string{"complete", "fail", "heartbeat", "checkpoint"}, parts[len(parts)-1]) {
+		if len(parts) < 4 || !strings.HasPrefix(parts[3], ":") || own[parts[2]] == "" || slices.Contains([]string{"complete", "fail", "heartbeat", "checkpoint", "logs", "spans", "children"}, parts[len(parts)-1]) {
 			continue
 		}
 		ask := func(id, token string) reply {
@@ -79,8 +79,13 @@ func TestForeignIsLikeUnknown(t *testing.T) {
 			var sent any
 			switch r.Method {
 			case "POST":
-				if sent = body; strings.HasSuffix(r.Path, "/rotate") {
+				switch sent = body; parts[len(parts)-1] {
+				case "rotate":
 					sent = nil
+				case "signal":
+					sent = map[string]any{"name": "stop"}
+				case "quality":
+					sent = map[string]any{"score": 0.5, "source": "a test"}
 				}
 			case "PATCH":
 				sent = map[string]any{}
