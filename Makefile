@@ -59,12 +59,8 @@ bench: ## speed, as ratios against PostgreSQL's own limit measured beside it
 	$(GO) run ./bench
 
 .PHONY: sim
-sim: ## the quality of decisions, under a virtual clock
-	$(GO) test -count=1 -v -timeout 30m ./scheduler/sim/...
-
-.PHONY: chaos
-chaos: ## break a running Nightshift for five minutes and look at what is left
-	NIGHTSHIFT_CHAOS=1 $(GO) test -count=1 -v -timeout 15m ./chaos/...
+sim: ## the quality of decisions as figures with their goals; TRACE_DIR names recorded traces
+	$(GO) run . simulate --figures
 
 .PHONY: image
 image: ## build the container image

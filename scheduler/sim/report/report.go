@@ -140,10 +140,11 @@ func (t *table) line(indent, name string, cells ...string) {
 func number(format string, v float64) string { return fmt.Sprintf(format, v) }
 
 func signed(format string, v float64) string {
-	if v == 0 {
+	text := fmt.Sprintf(format, v)
+	if strings.Trim(text, "+-0.") == "" {
 		return "="
 	}
-	return fmt.Sprintf(format, v)
+	return text
 }
 
 func percent(v float64) string { return fmt.Sprintf("%.1f %%", 100*v) }
