@@ -21,6 +21,7 @@ func PlatformRoutes() []handlers.Route {
 	routes = append(routes, environmentRoutes()...)
 	routes = append(routes, laneRoutes()...)
 	routes = append(routes, eventRoutes()...)
+	routes = append(routes, scheduleRoutes()...)
 	return append(routes, stateRoutes()...)
 }
 

@@ -1,0 +1,3 @@
+package main
+
+import _ "time/tzdata" // schedules must know every zone on machines that have no tz database
