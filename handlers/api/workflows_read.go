@@ -20,7 +20,15 @@ func (w *Work) workflowRoutes() []handlers.Route {
 		handlers.Route{Method: "GET", Path: "/v1/workflows", Scopes: read, Handler: w.listFlows, Doc: docFlows},
 		handlers.Route{Method: "GET", Path: "/v1/workflows/:id", Scopes: read, Handler: w.getFlow, Doc: docFlow},
 		handlers.Route{Method: "GET", Path: "/v1/workflows/:id/graph", Scopes: read, Handler: w.graph, Doc: docGraph},
+		handlers.Route{Method: "GET", Path: "/v1/workflows/:id/events", Scopes: read, Handler: w.followFlow, Doc: docFlowEvents, Long: true},
+		handlers.Route{Method: "PATCH", Path: "/v1/workflows/:id", Scopes: write, Handler: w.editFlow, Doc: docFlowEdit},
 		handlers.Route{Method: "POST", Path: "/v1/workflows/:id/cancel", Scopes: write, Handler: w.cancelFlow, Doc: docFlowCancel},
+		handlers.Route{Method: "POST", Path: "/v1/workflows/:id/pause", Scopes: write, Handler: w.pauseFlow, Doc: docFlowPause},
+		handlers.Route{Method: "POST", Path: "/v1/workflows/:id/resume", Scopes: write, Handler: w.resumeFlow, Doc: docFlowResume},
+		handlers.Route{Method: "POST", Path: "/v1/workflows/:id/retry", Scopes: write, Handler: w.retryFlow, Doc: docFlowRetry},
+		handlers.Route{Method: "POST", Path: "/v1/workflows/:id/rerun", Scopes: write, Handler: w.rerun, Doc: docFlowRerun},
+		handlers.Route{Method: "POST", Path: "/v1/workflows/:id/tasks", Scopes: write, Handler: w.grow, Doc: docFlowGrow},
+		handlers.Route{Method: "POST", Path: "/v1/workflows/:id/tasks/:key/skip", Scopes: write, Handler: w.skipTask, Doc: docFlowSkip},
 	)
 }
 
@@ -38,21 +46,26 @@ type FlowView struct {
 	Budget       *BudgetView       `json:"budget"`
 	CriticalPath []string          `json:"critical_path" doc:"keys of the longest path; null in lists and beyond 20,000 tasks"`
 	Tasks        map[string]string `json:"tasks,omitempty" doc:"ids by key, when it is made"`
+	RerunOf      *string           `json:"rerun_of" doc:"the workflow it is a rerun of"`
 	CreatedAt    handlers.Time     `json:"created_at"`
 	UpdatedAt    handlers.Time     `json:"updated_at"`
 	FinishedAt   handlers.Time     `json:"finished_at"`
 }
 
-// BudgetView is null for a workflow without a budget, as all are in this version.
-type BudgetView struct{}
-
-func viewFlow(row *models.Workflow, path []string) *FlowView {
+func viewFlow(row *models.Workflow, path []string, now models.Instant) *FlowView {
 	var in FlowInput
 	_ = json.Unmarshal(row.Input, &in) // written by submit alone
 	v := &FlowView{
 		ID: row.ID.Text(models.WorkflowPrefix), Name: row.Name, State: row.State.String(), Priority: row.Priority, OnFailure: "continue",
 		Lane: handlers.Null(in.Lane), Labels: mapOf(in.Labels), Counts: map[string]int32{}, CriticalPath: path,
 		CreatedAt: handlers.Time(row.CreatedAt), UpdatedAt: handlers.Time(row.UpdatedAt), FinishedAt: handlers.Time(row.FinishedAt),
+	}
+	v.FinishFirst, v.Budget = in.FinishFirst, viewBudget(row, now)
+	if row.Stops {
+		v.OnFailure = "stop"
+	}
+	if !row.RerunOf.IsZero() {
+		v.RerunOf = handlers.Null(row.RerunOf.Text(models.WorkflowPrefix))
 	}
 	for _, s := range models.States() {
 		v.Counts[s.String()] = row.Counts[s]
@@ -86,7 +99,7 @@ func (w *Work) listFlows(d *handlers.Deps, c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	page, err := handlers.PageOf(q, rows, func(row models.Workflow) *FlowView { return viewFlow(&row, nil) }, func(row models.Workflow) any { return row.ID })
+	page, err := handlers.PageOf(q, rows, func(row models.Workflow) *FlowView { return viewFlow(&row, nil, d.Now()) }, func(row models.Workflow) any { return row.ID })
 	if err != nil {
 		return err
 	}
@@ -111,7 +124,7 @@ func parseFlowState(word string) (models.WorkflowState, bool) {
 
 func flowID(c *fiber.Ctx) (models.ID, error) { return handlers.PathID(c, "id", models.WorkflowPrefix) }
 
-func (w *Work) getFlow(_ *handlers.Deps, c *fiber.Ctx) error {
+func (w *Work) getFlow(d *handlers.Deps, c *fiber.Ctx) error {
 	if err := handlers.NoQuery(c); err != nil {
 		return err
 	}
@@ -119,10 +132,10 @@ func (w *Work) getFlow(_ *handlers.Deps, c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	return w.showFlow(c, fiber.StatusOK, id)
+	return w.showFlow(d, c, fiber.StatusOK, id)
 }
 
-func (w *Work) showFlow(c *fiber.Ctx, status int, id models.ID) error {
+func (w *Work) showFlow(d *handlers.Deps, c *fiber.Ctx, status int, id models.ID) error {
 	caller := handlers.CallerOf(c)
 	row, err := w.Reads.Workflow(c.UserContext(), caller.Scope(), caller.Env, id)
 	if err != nil {
@@ -132,7 +145,7 @@ func (w *Work) showFlow(c *fiber.Ctx, status int, id models.ID) error {
 	if err != nil {
 		return err
 	}
-	return handlers.Answer(c, status, viewFlow(&row, path))
+	return handlers.Answer(c, status, viewFlow(&row, path, d.Now()))
 }
 
 // criticalMost is up to how many tasks a critical path is worked out.
@@ -249,13 +262,13 @@ func (w *Work) cancelFlow(d *handlers.Deps, c *fiber.Ctx) error {
 		return err
 	}
 	if answer.Workflow != nil && !answer.Workflow.State.Final() {
-		return w.showFlow(c, fiber.StatusAccepted, id)
+		return w.showFlow(d, c, fiber.StatusAccepted, id)
 	}
-	return w.showFlow(c, fiber.StatusOK, id)
+	return w.showFlow(d, c, fiber.StatusOK, id)
 }
 
 // flowBefore rebuilds what an earlier call with the same Idempotency-Key made, from the tasks it made.
-func (w *Work) flowBefore(c *fiber.Ctx, made []models.ID, minimal bool) *handlers.Made {
+func (w *Work) flowBefore(d *handlers.Deps, c *fiber.Ctx, made []models.ID, minimal bool) *handlers.Made {
 	return &handlers.Made{Replay: true, Again: func() (*handlers.Made, error) {
 		gone := models.Errorf(models.StateConflict, "the answer of the first call with this Idempotency-Key got lost: look at what it made, or use a new key")
 		if len(made) == 0 {
@@ -266,7 +279,7 @@ func (w *Work) flowBefore(c *fiber.Ctx, made []models.ID, minimal bool) *handler
 		if err != nil {
 			return nil, err
 		}
-		v := viewFlow(row, nil)
+		v := viewFlow(row, nil, d.Now())
 		if !minimal {
 			nodes, _, _, err := w.Reads.Graph(c.UserContext(), caller.Scope(), caller.Env, row.ID, handlers.WorkflowMost)
 			if err != nil {

@@ -15,8 +15,9 @@ import (
 
 // FlowInput is what is kept of a submitted workflow beside its row.
 type FlowInput struct {
-	Labels map[string]string `json:"labels,omitempty"`
-	Lane   string            `json:"lane,omitempty"`
+	Labels      map[string]string `json:"labels,omitempty"`
+	Lane        string            `json:"lane,omitempty"`
+	FinishFirst bool              `json:"finish_first,omitempty"`
 }
 
 // flowReader reads the body of a workflow as it arrives.
@@ -26,6 +27,9 @@ type flowReader struct {
 	id     models.ID
 	name   string
 	input  FlowInput
+	stops  bool // on_failure: stop
+	budget models.Budget
+	known  int // tasks that stood in the graph before the body's
 
 	pending []engine.NewTask // read and neither submitted nor staged
 	open    []openTask       // those of pending that take what the workflow says
@@ -83,13 +87,13 @@ func (f *flowReader) member(name string, v body.Value) error {
 		f.given.name = true
 		f.name = v.String(1, maxKeyBytes)
 	case "budget":
-		refuseUnbuilt(v, "{}")
-	case "finish_first":
-		refuseUnbuilt(v, "false")
-	case "on_failure":
-		if !v.Null() && v.OneOf("continue", "stop") == "stop" {
-			v.Wrong("stop is not available in this version")
+		if !v.Null() {
+			f.budget = readBudget(v)
 		}
+	case "finish_first":
+		f.input.FinishFirst = !v.Null() && v.Bool()
+	case "on_failure":
+		f.stops = !v.Null() && v.OneOf("continue", "stop") == "stop"
 	case "labels", "lane", "priority":
 		if !v.Null() {
 			f.shared(name, v)
@@ -189,7 +193,7 @@ const mostRing = 20
 func (f *flowReader) sound() error {
 	p := &body.Problems{}
 	for _, fault := range f.tasks.graph.Check() {
-		at := body.At("body.tasks", fault.Position)
+		at := body.At("body.tasks", fault.Position-f.known)
 		switch fault.Wrong {
 		case dag.Double:
 			p.Addf(body.Dot(at, "key"), "the key %q stands twice", fault.Keys[0])
@@ -211,7 +215,7 @@ func (w *Work) makeFlow(d *handlers.Deps, c *fiber.Ctx, f *flowReader, once *eng
 	if err != nil {
 		return nil, models.Errorf(models.Internal, "the workflow's input can't be written: %w", err)
 	}
-	flow := &engine.NewWorkflow{ID: f.id, Name: f.name, Priority: f.tasks.priority, Input: input}
+	flow := &engine.NewWorkflow{ID: f.id, Name: f.name, Priority: f.tasks.priority, Input: input, Stops: f.stops, Budget: f.budget}
 	var answer *engine.Answer
 	if len(f.stager.ids) > 0 {
 		if err := f.flush(); err != nil {
@@ -228,9 +232,9 @@ func (w *Work) makeFlow(d *handlers.Deps, c *fiber.Ctx, f *flowReader, once *eng
 		return nil, err
 	}
 	if answer.Replay {
-		return w.flowBefore(c, answer.Made, minimal), nil
+		return w.flowBefore(d, c, answer.Made, minimal), nil
 	}
-	v := viewFlow(answer.Submitted.Workflow, nil)
+	v := viewFlow(answer.Submitted.Workflow, nil, d.Now())
 	if !minimal {
 		v.Tasks = map[string]string{}
 		for n := range f.tasks.graph.Len() {

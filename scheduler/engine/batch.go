@@ -17,6 +17,7 @@ type batch struct {
 	order     []*change
 	idem      map[models.IdemRef]*change
 	dedupes   map[models.IdemRef]*models.Deduped // got in this batch
+	children  map[models.ChildRef]*change        // spawned in this batch
 	once      map[models.OnceRef]models.Once
 	fill      []func() // answers that show rows as they stand at the end of the batch
 	bornFreed []models.Task
@@ -36,7 +37,7 @@ func (e *Engine) begin(number, epoch int64, facts *models.Facts) {
 	e.now = max(e.now, facts.Now)
 	e.b = &batch{
 		plan:  &models.Plan{Epoch: epoch, Batch: number, At: e.now, Events: make([]models.Event, 0, e.usual)},
-		facts: facts, rows: map[models.ID]*change{}, idem: map[models.IdemRef]*change{}, dedupes: map[models.IdemRef]*models.Deduped{}, once: map[models.OnceRef]models.Once{}, ended: map[models.ID]int{},
+		facts: facts, rows: map[models.ID]*change{}, idem: map[models.IdemRef]*change{}, dedupes: map[models.IdemRef]*models.Deduped{}, children: map[models.ChildRef]*change{}, once: map[models.OnceRef]models.Once{}, ended: map[models.ID]int{},
 	}
 }
 

@@ -36,7 +36,8 @@ func (f *flow) flags() (flags models.Flags) {
 	return flags
 }
 
-// spend books what an attempt of a workflow's task reported.
+// spend books what an attempt of a workflow's task reported. Whether that shuts the workflow is judged when the task's state
+// follows.
 func (e *Engine) spend(row *models.Task, usage []byte) {
 	used := models.SpendOf(usage)
 	if row.Workflow.IsZero() || used == (models.Spend{}) {
@@ -58,13 +59,15 @@ func (e *Engine) spend(row *models.Task, usage []byte) {
 	if !before && f.exhausted() {
 		e.b.plan.Events = append(e.b.plan.Events, models.Event{Env: row.Env, Name: "workflow.budget_exhausted", At: e.now, Workflow: row.Workflow, State: f.row.State.String(), Reason: f.exhaustedOf()})
 	}
-	e.judgeSpend(f)
 }
 
 // spendLate books what an attempt reported after its lease was lost.
 func (e *Engine) spendLate(r *Result) {
 	if row := e.peek(r.Task); row != nil {
 		e.spend(row, r.Usage)
+		if f := e.flows[row.Workflow]; f != nil {
+			e.judgeSpend(f)
+		}
 	}
 }
 

@@ -33,6 +33,10 @@ func (e *Engine) stop(c *change, reason string) bool {
 	switch {
 	case c.row.State.Final() || c.row.State == models.CancelRequested:
 		return false
+	case c.row.Has(models.HasChildren):
+		e.stopChildren(&c.row, reason)
+	}
+	switch {
 	case c.row.State == models.Running:
 		e.move(c, models.AskedToStop, models.CancelRequested)
 		c.row.CancelAt = e.now
@@ -211,7 +215,7 @@ func (e *Engine) slice(cursor *models.Cursor, c *change) bool {
 	switch cursor.Kind {
 	case models.EnterStaged:
 		return e.enterStaged(c)
-	case models.CancelWorkflow:
+	case models.CancelWorkflow, models.CancelChildren:
 		return e.stop(c, cursor.Reason)
 	case models.OpenWorkflow:
 		return e.reopen(c)

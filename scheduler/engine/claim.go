@@ -6,7 +6,6 @@ import (
 
 	"nightshift/models"
 	"nightshift/scheduler/board"
-	"nightshift/scheduler/fair"
 )
 
 // parkedClaim is a claim that waits for work.
@@ -152,9 +151,6 @@ func (e *Engine) start(entry *board.Entry, w *board.Worker, cards []int, r *rati
 	e.noteStart(w.Pool, lane.Kind)
 	r.take(lane.Kind, class)
 	lane.Out.Add(e.now)
-	if f := e.flows[c.row.Workflow]; f != nil && c.row.Has(models.SpendsFlow) {
-		e.judgeSpend(f)
-	}
 	e.note(tallyStarted, &c.row)
 	ev := e.event(c, "task.started")
 	ev.Worker, ev.Pool = w.ID, w.Pool
@@ -222,81 +218,47 @@ type choice struct {
 	line   *board.Line
 	urgent bool
 	cards  []int
-	tenant int32
-	time   float64
 }
 
-// pickOf looks at the groups whose class fits the worker and takes from the tenant with the smallest virtual time.
+// pickOf takes from the least served tenant, by virtual time, that offers something the worker fits, has room for and may
+// start now.
 func (e *Engine) pickOf(w *board.Worker, r *ration, kind models.KindName) (*board.Entry, []int) {
-	clock := e.board.Clock(w.Pool, kind)
-	groups := append(e.scratch[:0], e.board.Groups(kind)...) // parking a head may change the list
-	e.scratch = groups
-	var best choice
-	for _, g := range groups {
-		class := e.board.Classes[g.Class]
-		if !r.allows(kind, class) || !e.board.Fits(w, g.Class) {
+	var aside []*board.Stand
+	defer func() { w.Make.PutBack(kind, aside) }()
+	for {
+		stand := w.Make.First(kind)
+		if stand == nil {
+			return nil, nil
+		}
+		if best := e.bestOf(w, r, kind, stand); best.entry != nil {
+			best.line.UrgentLast = best.urgent
+			return best.entry, best.cards
+		}
+		if w.Make.First(kind) == stand { // it may have gone: its last heads were parked
+			aside = append(aside, w.Make.SetAside(kind))
+		}
+	}
+}
+
+// bestOf finds the best task a tenant offers that the worker has room for.
+func (e *Engine) bestOf(w *board.Worker, r *ration, kind models.KindName, stand *board.Stand) (best choice) {
+	for i := 0; i < len(stand.Lines); i++ {
+		line := stand.Lines[i]
+		class := e.board.Classes[line.ID.Class]
+		if !r.allows(kind, class) {
 			continue
 		}
 		cards, ok := w.Use.Room(&w.Worker, kind, class)
 		if !ok {
-			g.Misfit = e.now
-			continue
-		}
-		c := e.firstOf(w, g, clock)
-		if c.entry == nil || e.keeps(w, kind, &c.entry.Row, cards) {
-			continue
-		}
-		c.cards = cards
-		if best.entry == nil || c.time < best.time || c.time == best.time && c.tenant < best.tenant ||
-			c.tenant == best.tenant && e.before(&c, &best) {
-			best = c
-		}
-	}
-	if best.entry != nil {
-		best.line.UrgentLast = best.urgent
-	}
-	return best.entry, best.cards
-}
-
-// firstOf is the group's best task for the worker: of the first tenant, by virtual time, that has one it serves.
-func (e *Engine) firstOf(w *board.Worker, g *board.Group, clock *fair.Clock) (c choice) {
-	if w.Tenant != 0 {
-		if stand := g.Of(w.Tenant); stand != nil {
-			c = e.bestOf(w, stand)
-			c.tenant, c.time = w.Tenant, clock.Time(w.Tenant)
-		}
-		return c
-	}
-	var aside []*board.Stand
-	for {
-		stand := g.First(w.Pool, clock)
-		if stand == nil {
-			break
-		}
-		if c = e.bestOf(w, stand); c.entry != nil {
-			c.tenant, c.time = stand.Tenant, clock.Time(stand.Tenant)
-			break
-		}
-		if g.First(w.Pool, clock) == stand {
-			aside = append(aside, g.SetAside(w.Pool))
-		}
-	}
-	g.PutBack(w.Pool, clock, aside)
-	return c
-}
-
-// bestOf finds the best task a tenant offers that the worker serves.
-func (e *Engine) bestOf(w *board.Worker, stand *board.Stand) (best choice) {
-	for i := 0; i < len(stand.Lines); i++ {
-		line := stand.Lines[i]
-		if !e.board.Serves(w, line.ID.Env, e.board.Lanes[line.ID.Lane]) {
+			e.board.GroupOf(kind, class.Number).Misfit = e.now
 			continue
 		}
 		entry, urgent := e.nextOf(line)
 		if i >= len(stand.Lines) || stand.Lines[i] != line {
 			i-- // the line has gone off offer while its heads were parked
 		}
-		if c := (choice{entry: entry, line: line, urgent: urgent}); entry != nil && (best.entry == nil || e.before(&c, &best)) {
+		c := choice{entry: entry, line: line, urgent: urgent, cards: cards}
+		if entry != nil && !e.keeps(w, kind, &entry.Row, cards) && (best.entry == nil || e.before(&c, &best)) {
 			best = c
 		}
 	}

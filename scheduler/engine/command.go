@@ -32,6 +32,7 @@ type Command struct {
 	Signal    *Signal    `json:"signal,omitempty"`
 	Edit      *Edit      `json:"edit,omitempty"`
 	Judge     *Judge     `json:"judge,omitempty"`
+	Spawn     *Spawn     `json:"spawn,omitempty"`
 	Steer     *Steer     `json:"steer,omitempty"`
 	Skip      *Skip      `json:"skip,omitempty"`
 	Tick      *Tick      `json:"tick,omitempty"`
@@ -77,6 +78,7 @@ type NewTask struct {
 	TotalSeconds     int32           `json:"total_seconds,omitempty"`
 	HasCondition     bool            `json:"has_condition,omitempty"` // its input carries a run_if that compiles
 	NeedsApproval    bool            `json:"needs_approval,omitempty"`
+	Detach           bool            `json:"detach,omitempty"` // of a child: it is on its own
 	Dedupe           *models.Dedupe  `json:"dedupe,omitempty"` // its task and environment are filled in
 }
 
@@ -188,7 +190,7 @@ type Heartbeat struct {
 type Result struct {
 	Token      models.ID         `json:"token"`
 	Task       models.TaskRef    `json:"task,omitzero"` // as the wire token says
-	Outcome    models.Outcome    `json:"outcome"`       // succeeded, failed, cancelled, released
+	Outcome    models.Outcome    `json:"outcome"`       // succeeded, failed, cancelled, released, suspended
 	Result     json.RawMessage   `json:"result,omitempty"`
 	Error      *models.TaskError `json:"error,omitempty"`
 	Usage      json.RawMessage   `json:"usage,omitempty"`

@@ -26,7 +26,7 @@ func (e *Engine) needJudged(n *models.Need) {
 
 // judgeable says that a task set free can be decided in this batch.
 func (e *Engine) judgeable(row *models.Task) bool {
-	if !row.Has(models.HasCondition) || row.Killed > 0 {
+	if !row.Has(models.HasCondition) || row.Killed > 0 || row.Attempt > 0 {
 		return true
 	}
 	_, read := e.b.facts.Judged[models.TaskRef{Env: row.Env, ID: row.ID}]
@@ -36,7 +36,7 @@ func (e *Engine) judgeable(row *models.Task) bool {
 // saysNo says why the condition of a task does not let it run; empty: it does, or there is none. One that cannot be judged
 // lets nothing run.
 func (e *Engine) saysNo(row *models.Task) string {
-	if !row.Has(models.HasCondition) {
+	if !row.Has(models.HasCondition) || row.Attempt > 0 { // it ran, and waited for its children
 		return ""
 	}
 	facts := e.b.facts.Judged[models.TaskRef{Env: row.Env, ID: row.ID}]

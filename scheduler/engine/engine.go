@@ -37,8 +37,7 @@ type Engine struct {
 	again      []*flow                 // workflows to judge once more, when it is known what the last batch freed
 	claims     []*parkedClaim
 	starts     map[string]*starts // by pool
-	scratch    []*board.Group
-	usual      int // events of a batch
+	usual      int                // events of a batch
 	losses     []loss
 	ends       map[models.TaskRef]models.Instant // when workflows end by their run time
 	told       map[models.ID]bool                // workers to which a parked claim has something to say
@@ -239,6 +238,8 @@ func (e *Engine) verb(cmd *Command) (*Answer, error) {
 		return e.edit(cmd)
 	case cmd.Judge != nil:
 		return e.judge(cmd)
+	case cmd.Spawn != nil:
+		return e.spawn(cmd)
 	case cmd.Steer != nil:
 		return e.steer(cmd)
 	case cmd.Skip != nil:

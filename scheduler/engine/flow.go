@@ -129,6 +129,9 @@ func (e *Engine) countFlow(c *change, from, to models.State) {
 	f.row.Counts[from]--
 	f.row.Counts[to]++
 	f.dirty = true
+	if from.Live() != to.Live() && f.row.Budget.Limited() {
+		e.judgeSpend(f)
+	}
 	f.ends = f.ends || c.row.Has(models.HasDependants) && (to.Final() || to == models.DeadLetter)
 	e.touchFlow(f)
 }

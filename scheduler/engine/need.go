@@ -59,6 +59,8 @@ func (e *Engine) need(n *models.Need, cmd *Command) {
 		needDone(n, cmd)
 	case cmd.Judge != nil:
 		n.Tasks = append(n.Tasks, models.TaskRef{Env: cmd.Judge.Env, ID: cmd.Judge.Task})
+	case cmd.Spawn != nil:
+		e.needSpawn(n, cmd.Spawn)
 	case cmd.Configure != nil:
 		needOnce(n, cmd.Configure.Once)
 	case cmd.Look != nil && cmd.Look.Explain != nil:
@@ -129,6 +131,11 @@ func (e *Engine) needSettle(n *models.Need, s *Settle) {
 		case lease == nil && !r.Task.ID.IsZero():
 			n.Tokens = append(n.Tokens, models.TokenRef{Env: r.Task.Env, Task: r.Task.ID, Token: r.Token})
 			n.Tasks = append(n.Tasks, r.Task)
+		case lease != nil && r.Outcome == models.AttemptSuspended:
+			n.Tasks = append(n.Tasks, models.TaskRef{Env: lease.Row().Env, ID: lease.Row().ID}) // how many children are open
+			if lease.Row().Has(models.HasPolicy) {
+				n.Policies = append(n.Policies, models.TaskRef{Env: lease.Row().Env, ID: lease.Row().ID})
+			}
 		case lease != nil && r.Outcome != models.AttemptSucceeded && lease.Row().Has(models.HasPolicy):
 			n.Policies = append(n.Policies, models.TaskRef{Env: lease.Row().Env, ID: lease.Row().ID})
 		}

@@ -63,12 +63,10 @@ func (e *Engine) starving(taken map[models.ID]bool) []*board.Entry {
 			if g.Misfit == 0 || e.roomFor(kind, g.Class) {
 				continue
 			}
-			for _, stand := range g.Stands() {
-				for _, line := range stand.Lines {
-					head := line.Head()
-					if head != nil && !taken[head.Row.ID] && g.Misfit > head.Row.ReadyAt && e.now-head.Row.ReadyAt > agedAfter[kind] && e.board.Open(&head.Row) {
-						out = append(out, head)
-					}
+			for _, line := range g.Lines {
+				head := line.Head()
+				if head != nil && !taken[head.Row.ID] && g.Misfit > head.Row.ReadyAt && e.now-head.Row.ReadyAt > agedAfter[kind] && e.board.Open(&head.Row) {
+					out = append(out, head)
 				}
 			}
 		}

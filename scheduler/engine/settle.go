@@ -96,6 +96,13 @@ func (e *Engine) report(lease *board.Lease, r *Result) *change {
 		return e.cancelled(lease, models.GivenBack, r.Outcome, r)
 	case r.Outcome == models.AttemptReleased:
 		return e.release(lease)
+	case r.Outcome == models.AttemptSuspended && asked:
+		return e.cancelled(lease, models.Suspends, r.Outcome, r)
+	case r.Outcome == models.AttemptSuspended && lease.Row().Has(models.HasChildren):
+		return e.suspend(lease, r)
+	case r.Outcome == models.AttemptSuspended:
+		childless := &models.TaskError{Class: "internal", Message: "it was suspended without having spawned anything to wait for"}
+		return e.fail(lease, models.ReportedFailure, models.AttemptFailed, childless, r)
 	case asked:
 		return e.cancelled(lease, models.ReportedFailure, models.AttemptCancelled, r)
 	}

@@ -19,9 +19,9 @@ type Steer struct {
 
 // FlowEdit changes a workflow. Nil fields stay as they are.
 type FlowEdit struct {
-	Priority *int16            `json:"priority,omitempty"`
-	Labels   map[string]string `json:"labels,omitempty"`
-	Budget   *models.Budget    `json:"budget,omitempty"` // its fields that are above zero replace the limits
+	Priority *int16             `json:"priority,omitempty"`
+	Labels   map[string]*string `json:"labels,omitempty"` // merged; nil takes one away
+	Budget   *models.Budget     `json:"budget,omitempty"` // its fields that are above zero replace the limits
 }
 
 // Skip passes a task over: whoever waits for it goes on as if it had succeeded, with no result.
@@ -112,10 +112,7 @@ func (e *Engine) editFlow(f *flow, cmd *Command) (string, error) {
 		}
 	}
 	if x.Labels != nil {
-		in := map[string]json.RawMessage{}
-		_ = json.Unmarshal(f.row.Input, &in) // written by submit alone
-		in["labels"], _ = json.Marshal(x.Labels)
-		f.row.Input, _ = json.Marshal(in)
+		f.row.Input = relabel(f.row.Input, x.Labels)
 	}
 	if x.Priority != nil && *x.Priority != f.row.Priority {
 		f.row.Priority = *x.Priority
@@ -127,6 +124,26 @@ func (e *Engine) editFlow(f *flow, cmd *Command) (string, error) {
 		e.saveFlow(f)
 	}
 	return "workflow.edit", nil
+}
+
+// relabel merges labels into what is kept of a workflow's body.
+func relabel(input json.RawMessage, edit map[string]*string) json.RawMessage {
+	in, labels := map[string]json.RawMessage{}, map[string]string{}
+	_ = json.Unmarshal(input, &in) // written by submit alone
+	_ = json.Unmarshal(in["labels"], &labels)
+	for key, value := range edit { // any order: each on its own
+		if value == nil {
+			delete(labels, key)
+		} else {
+			labels[key] = *value
+		}
+	}
+	in["labels"], _ = json.Marshal(labels)
+	text, err := json.Marshal(in)
+	if err != nil {
+		return input // texts always encode
+	}
+	return text
 }
 
 // raiseBudget raises limits; what a raised limit lets start, starts.

@@ -396,7 +396,7 @@ func TestTheWorkflowsPriorityMovesItsTasks(t *testing.T) {
 	id, second := w.flow(nil, nil, "b", "c:b")
 	w.must(w.steer(func(s *engine.Steer) {
 		p := int16(90)
-		s.Edit = &engine.FlowEdit{Priority: &p, Labels: map[string]string{"x": "y"}}
+		s.Edit = &engine.FlowEdit{Priority: &p, Labels: map[string]*string{"x": new("y"), "z": nil}}
 	}, id))
 	lease := w.claim(worker, 1)[0]
 	if lease.Row.ID != second["b"] || lease.Row.Priority != 90 {
