@@ -57,6 +57,7 @@ type Board struct {
 	queues      [4]map[int32]*Queue
 	order       [4][]*Queue
 	offers      [4]offers
+	makes       []*Make
 	keys        map[KeyID]*Key
 	touched     map[KeyID]bool
 	shut        shutFlows
@@ -64,6 +65,7 @@ type Board struct {
 	timers      timerHeap
 	horizon     models.Instant // every timer up to here is held
 	entries     int            // in windows
+	hungry      []*Line        // of which something was taken
 	ready       [4]int64
 	parked      int64
 }

@@ -19,10 +19,11 @@ type Line struct {
 	told   int64 // of the ready ones, how many name an estimate
 	workMS int64 // and the sum of those
 
-	ranks  window
-	starts window
-	stand  *Stand // where it is on offer, nil: nowhere
-	shut   bool   // its gate has been closed since it was last on offer
+	ranks   window
+	starts  window
+	offered bool // it is open and has a task at hand
+	hungry  bool // among those that LineAsks looks at
+	shut    bool // its gate has been closed since it was last on offer
 	// UrgentLast says that its last start went by the deadline rather than by rank.
 	UrgentLast bool
 }
@@ -31,7 +32,6 @@ type Line struct {
 type Queue struct {
 	Tenant int32
 	Lines  []*Line
-	stands []*Stand
 }
 
 // LineOf names the line a task belongs to.
@@ -136,6 +136,9 @@ func (b *Board) Stand(row *models.Task) {
 	b.count(l, row, 1)
 	b.enter(l, row)
 	b.shrink(l)
+	if l.ranks.low(l.Ready) || l.starts.low(l.Timed) {
+		b.looks(l)
+	}
 }
 
 // enter puts a task into the windows that it belongs to.
@@ -155,7 +158,7 @@ func (b *Board) enter(l *Line, row *models.Task) {
 		b.entries++
 	}
 	e.line = l
-	if l.stand == nil {
+	if !l.offered {
 		b.offer(l)
 	}
 }
@@ -163,6 +166,7 @@ func (b *Board) enter(l *Line, row *models.Task) {
 // left notes that an entry went out of one of its line's windows.
 func (b *Board) left(l *Line, e *Entry) {
 	b.entries--
+	b.looks(l)
 	if e.windows--; e.windows == 0 {
 		e.line = nil
 		b.release(e)
@@ -266,21 +270,32 @@ func (b *Board) trim(l *Line, w *window, keep int) {
 	}
 }
 
-// LineAsks lists the windows that run low while more tasks stand beyond them, at most most of them.
+// LineAsks lists the windows that run low while more tasks stand beyond them, at most most of them. Only lines of which
+// something was taken since they were last looked at are looked at.
 func (b *Board) LineAsks(most int) []models.LineAsk {
 	var asks []models.LineAsk
 	room := max(b.Limits.MostEntries, len(b.lines)) - b.entries
-	for _, kind := range b.order {
-		for _, q := range kind {
-			for _, l := range q.Lines {
-				asks, room = l.asks(asks, room)
-				if len(asks) >= most {
-					return asks
-				}
-			}
+	for i, l := range b.hungry {
+		if len(asks) >= most {
+			b.hungry = append(b.hungry[:0], b.hungry[i:]...)
+			return asks
+		}
+		l.hungry = false
+		if b.lines[l.ID] == l {
+			asks, room = l.asks(asks, room)
 		}
 	}
+	clear(b.hungry)
+	b.hungry = b.hungry[:0]
 	return asks
+}
+
+// looks puts a line among those that LineAsks looks at.
+func (b *Board) looks(l *Line) {
+	if !l.hungry && (!l.ranks.all || !l.starts.all) {
+		l.hungry = true
+		b.hungry = append(b.hungry, l)
+	}
 }
 
 func (l *Line) asks(asks []models.LineAsk, room int) ([]models.LineAsk, int) {
@@ -314,4 +329,5 @@ func (b *Board) Refilled(ask models.LineAsk, rows []models.Task) {
 	for i := range rows {
 		b.enter(l, &rows[i])
 	}
+	b.looks(l)
 }

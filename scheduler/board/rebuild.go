@@ -79,6 +79,7 @@ func (b *Board) restoreLine(c *models.LineCount) {
 	for i := range c.Starts {
 		b.enter(l, &c.Starts[i])
 	}
+	b.looks(l)
 }
 
 // restore sets the watermark by the first rows of all there are.

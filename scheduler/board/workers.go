@@ -14,6 +14,7 @@ type Worker struct {
 	Use    *fit.Use
 	Leases []*Lease // in no order
 
+	Make *Make
 	fits map[int32]bool // by class
 }
 
@@ -87,11 +88,13 @@ func (b *Board) PutWorker(w models.Worker) *Worker {
 		b.Workers[w.ID] = old
 	} else {
 		b.pool(old.Pool).add(&old.Worker, -1)
+		b.part(old)
 	}
 	old.Worker = w
 	old.fits = map[int32]bool{}
 	b.pool(w.Pool).add(&w, 1)
 	b.instances[instance{w.Tenant, w.Instance}] = old
+	b.join(old)
 	old.Use = fit.NewUse(&w)
 	for _, l := range old.Leases {
 		old.Use.Take(&old.Worker, l.Kind, b.Classes[l.Row().Class], l.Cards)
@@ -110,6 +113,7 @@ func (b *Board) pool(name string) *Pool {
 
 // DropWorker forgets a worker; its leases must have been ended.
 func (b *Board) DropWorker(w *Worker) {
+	b.part(w)
 	b.pool(w.Pool).add(&w.Worker, -1)
 	if b.pool(w.Pool).Workers == 0 {
 		delete(b.Pools, w.Pool)

@@ -7,21 +7,26 @@ type Clock struct {
 	system  float64
 	span    float64 // mean expected seconds of what starts
 	step    float64 // the largest that anybody was charged at once
-	tenants map[int32]*account
+	tenants map[int32]*Account
 }
 
-type account struct {
+// Account is one tenant's in a clock.
+type Account struct {
 	virtual float64
 	charged float64 // unweighted seconds since the clock was made
 }
 
 // NewClock makes a clock at zero.
-func NewClock() *Clock { return &Clock{tenants: map[int32]*account{}} }
+func NewClock() *Clock { return &Clock{tenants: map[int32]*Account{}} }
 
-func (c *Clock) of(tenant int32) *account {
+// Virtual is the tenant's virtual time.
+func (a *Account) Virtual() float64 { return a.virtual }
+
+// Of is the tenant's account; one that was never seen begins at the system's time.
+func (c *Clock) Of(tenant int32) *Account {
 	a := c.tenants[tenant]
 	if a == nil {
-		a = &account{virtual: c.system}
+		a = &Account{virtual: c.system}
 		c.tenants[tenant] = a
 	}
 	return a
@@ -48,14 +53,14 @@ func (c *Clock) Charged(tenant int32) float64 {
 
 // Wake lets a tenant that had nothing to do re-enter at the system's time: being idle earns nothing.
 func (c *Clock) Wake(tenant int32) {
-	a := c.of(tenant)
+	a := c.Of(tenant)
 	a.virtual = max(a.virtual, c.system)
 }
 
 // Unblock lets a tenant re-enter that had work but could start none of it: at most two of the largest steps behind the
 // system's time, so that it does not take everything until it has caught up.
 func (c *Clock) Unblock(tenant int32) bool {
-	a := c.of(tenant)
+	a := c.Of(tenant)
 	least := c.system - 2*c.step
 	if a.virtual >= least {
 		return false
@@ -84,15 +89,15 @@ const spanWeight = 0.02
 
 // Start charges the estimated seconds of a task that starts now and moves the system's time to its start tag.
 func (c *Clock) Start(tenant int32, seconds, weight float64) {
-	a := c.of(tenant)
+	a := c.Of(tenant)
 	c.system = max(c.system, a.virtual)
 	c.add(a, seconds, weight)
 }
 
 // Correct charges (or gives back) the difference between what was charged and what was used.
-func (c *Clock) Correct(tenant int32, seconds, weight float64) { c.add(c.of(tenant), seconds, weight) }
+func (c *Clock) Correct(tenant int32, seconds, weight float64) { c.add(c.Of(tenant), seconds, weight) }
 
-func (c *Clock) add(a *account, seconds, weight float64) {
+func (c *Clock) add(a *Account, seconds, weight float64) {
 	a.virtual += seconds / weight
 	c.step = max(c.step, seconds/weight)
 	a.charged += seconds
@@ -104,7 +109,7 @@ func (c *Clock) Restore(tenant int32, virtual float64) {
 		c.system = max(c.system, virtual)
 		return
 	}
-	c.of(tenant).virtual = virtual
+	c.Of(tenant).virtual = virtual
 }
 
 // Save lists the virtual times, in no order.
