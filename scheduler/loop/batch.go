@@ -254,10 +254,27 @@ func (t *term) checkHistory(batch int64) {
 	t.setRole(func(r *Role) { r.Batch = batch })
 }
 
+// alarm says what should not happen, each thing at most once a second: while the database is away every batch fails alike.
 func (t *term) alarm(what string, err error) {
-	if p := (*panicked)(nil); errors.As(err, &p) {
-		t.log.Error(what, "epoch", t.epoch, "batch", t.batch, "error", err, "stack", string(p.stack))
+	now := time.Now()
+	if now.Sub(t.alarmed[what].at) < time.Second {
+		t.alarmed[what] = alarmed{at: t.alarmed[what].at, quiet: t.alarmed[what].quiet + 1}
 		return
 	}
-	t.log.Error(what, "epoch", t.epoch, "batch", t.batch, "error", err)
+	quiet := t.alarmed[what].quiet
+	t.alarmed[what] = alarmed{at: now}
+	fields := []any{"epoch", t.epoch, "batch", t.batch, "error", err}
+	if quiet > 0 {
+		fields = append(fields, "unsaid", quiet)
+	}
+	if p := (*panicked)(nil); errors.As(err, &p) {
+		fields = append(fields, "stack", string(p.stack))
+	}
+	t.log.Error(what, fields...)
+}
+
+// alarmed is when something was last said, and how often it has been left unsaid since.
+type alarmed struct {
+	at    time.Time
+	quiet int
 }

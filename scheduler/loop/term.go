@@ -2,6 +2,8 @@ package loop
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
 	"time"
 
 	"nightshift/models"
@@ -27,14 +29,22 @@ type term struct {
 	sample   time.Time
 	failures int // of ticks, in a row
 
-	parked map[*engine.Command]*call // claims the engine holds
+	parked  map[*engine.Command]*call // claims the engine holds
+	alarmed map[string]alarmed
+}
+
+// ofTerm gives each term a seed of its own: no two engines of a process draw the same tokens.
+func ofTerm(c engine.Config, epoch int64) engine.Config {
+	c.Seed = sha256.Sum256(binary.BigEndian.AppendUint64(c.Seed[:], uint64(epoch)))
+	return c
 }
 
 func newTerm(l *Loop, epoch int64, seen models.Brain) *term {
 	at := time.Now()
 	t := &term{
-		Loop: l, engine: engine.New(l.options.Engine), epoch: epoch, batch: seen.Batch, stale: true,
+		Loop: l, engine: engine.New(ofTerm(l.options.Engine, epoch)), epoch: epoch, batch: seen.Batch, stale: true,
 		proven: at, renew: at.Add(renewEvery), tick: at, sample: at, parked: map[*engine.Command]*call{},
+		alarmed: map[string]alarmed{},
 	}
 	l.figures.count(func(f *Figures) { f.Takeovers++ })
 	return t
