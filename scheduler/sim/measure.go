@@ -176,15 +176,15 @@ func (w *World) mark() {
 	g.next = g.next.Add(g.every)
 }
 
-// lags compare the service of each two tenants while both have ready work without a break. A task counts with all it costs
-// when it starts: that is what a decision gives.
+// lags compare the service of each two tenants while both have ready work without a break: the worst
+// over any span of time, of what their running tasks really took.
 type lags struct {
 	pairs map[[2]int]*pair
 	most  map[[2]int]float64
 }
 
-// pair is what the two had got of each other when both began to have work.
-type pair struct{ since float64 }
+// pair is the least and the most that one had got beyond the other.
+type pair struct{ low, high float64 }
 
 // look compares the weighted work done so far.
 func (l *lags) look(order []*tenant) {
@@ -198,10 +198,11 @@ func (l *lags) look(order []*tenant) {
 			d := f.work/f.Weight - g.work/g.Weight
 			p := l.pairs[at]
 			if p == nil {
-				p = &pair{d}
+				p = &pair{d, d}
 				l.pairs[at] = p
 			}
-			l.most[at] = max(l.most[at], math.Abs(d-p.since))
+			p.low, p.high = min(p.low, d), max(p.high, d)
+			l.most[at] = max(l.most[at], p.high-p.low)
 		}
 	}
 }

@@ -21,7 +21,7 @@ type Scenario struct {
 	Drains     bool // everything acknowledged must have ended when the world does
 	Conserving bool // any worker can do any task: none may wait while one is ready
 	Keep       bool // the trace is kept as text, not only its hash
-	Lag        bool // the service of each two tenants is compared after each decision
+	Lag        bool // the service of each two tenants is compared at each moment
 	Points     int  // of the timeline; 0: none is kept
 	// Pace is how often the brain looks what time alone has changed; 0: as soon as it wants to. A world of months
 	// looks once a minute and its workers' leases are longer.

@@ -98,9 +98,6 @@ func (w *World) watched(p *models.Plan) {
 		w.enter(&p.Tasks[i])
 	}
 	w.ranks.judge(w.batch)
-	if w.scenario.Lag {
-		w.lag.look(w.order)
-	}
 	w.result.Counters["batches"]++
 }
 
@@ -254,9 +251,10 @@ func (w *World) weigh(j *job, pool string, class *models.Class, n int64) {
 	level.take(class, float64(n))
 	if n > 0 {
 		j.share = level.share(class)
-		cost := j.share * j.run.Seconds()
-		j.tenant.largest = max(j.tenant.largest, cost)
-		j.tenant.work += cost
+		j.tenant.largest = max(j.tenant.largest, j.share*j.run.Seconds())
+	}
+	if j.tenant.rate += float64(n) * j.share; j.tenant.running == 0 {
+		j.tenant.rate = 0 // rounding does not add up
 	}
 }
 

@@ -63,7 +63,8 @@ type tenant struct {
 	ready       int64 // in lines
 	running     int64
 	served      float64 // slot seconds while everybody had work
-	work        float64 // dominant seconds of the tasks that were started
+	rate        float64 // dominant parts of pools that its running tasks take
+	work        float64 // dominant seconds it got so far
 	largest     float64 // of a task
 	waits       []time.Duration
 	arrives     bool
@@ -118,6 +119,12 @@ func (w *World) pass(to models.Instant) {
 	}
 	seconds := to.Sub(w.now).Seconds()
 	w.passGauge(to)
+	for _, t := range w.order {
+		t.work += t.rate * seconds
+	}
+	if w.scenario.Lag {
+		w.lag.look(w.order)
+	}
 	contended := len(w.order) > 1
 	for _, t := range w.order {
 		contended = contended && (t.ready > 0 || !t.arrives)

@@ -19,26 +19,33 @@ func slots(n int32) models.Worker {
 
 func work(kind string) models.Class { return models.Class{Type: kind} }
 
-// serviceLag lets three tenants with unlike weights and tasks of unlike length compete, whose run times are within a fifth
-// of what the callers tell. (Where nobody knows anything of 128 tasks that start at once, nothing can be fair.)
+// serviceLag lets three tenants with unlike weights and tasks of unlike length compete, whose run times are within a half
+// of what the callers tell; or nobody tells anything.
 func serviceLag(l *lab) (out []Figure) {
 	for _, c := range []struct {
 		slots int32
 		goal  float64
 	}{{1, 1.0}, {16, 1.2}, {128, 2.5}} {
-		turns := 400 + 12*int(c.slots)
-		arrival := func(tenant string, mean time.Duration, n int) sim.Arrival {
-			return sim.Arrival{Tenant: tenant, Class: work("x." + tenant), Batch: n, Run: mean, Spread: 0.2, Estimated: true}
-		}
-		r := l.live(sim.Scenario{
-			Seed: 11, Lag: true, Until: 48 * time.Hour,
-			Tenants:  []sim.Tenant{{Name: "heavy", Weight: 5}, {Name: "middle", Weight: 2}, {Name: "light", Weight: 1}},
-			Workers:  []sim.Worker{{Name: "w", Worker: slots(c.slots)}},
-			Arrivals: []sim.Arrival{arrival("heavy", 20*time.Second, 2*turns), arrival("middle", 5*time.Second, 3*turns), arrival("light", time.Minute, turns/6)},
+		told, untold := l.lag(c.slots, true), l.lag(c.slots, false)
+		out = append(out, Figure{
+			Name: fmt.Sprintf("service lag, %d slots, in c_f/w_f + c_g/w_g", c.slots), Value: max(told, untold), Goal: c.goal, Fails: float64(c.slots) + 1, Format: "%.2f",
+			Note: fmt.Sprintf("%.2f with the usual run times told", told),
 		})
-		out = append(out, Figure{Name: fmt.Sprintf("service lag, %d slots, in c_f/w_f + c_g/w_g", c.slots), Value: r.Lag, Goal: c.goal, Fails: float64(c.slots) + 1, Format: "%.2f"})
 	}
 	return out
+}
+
+func (l *lab) lag(n int32, told bool) float64 {
+	turns := 400 + 12*int(n)
+	arrival := func(tenant string, mean time.Duration, n int) sim.Arrival {
+		return sim.Arrival{Tenant: tenant, Class: work("x." + tenant), Batch: n, Run: mean, Spread: 0.5, Estimated: told}
+	}
+	return l.live(sim.Scenario{
+		Seed: 11, Lag: true, Until: 48 * time.Hour,
+		Tenants:  []sim.Tenant{{Name: "heavy", Weight: 5}, {Name: "middle", Weight: 2}, {Name: "light", Weight: 1}},
+		Workers:  []sim.Worker{{Name: "w", Worker: slots(n)}},
+		Arrivals: []sim.Arrival{arrival("heavy", 20*time.Second, 2*turns), arrival("middle", 5*time.Second, 3*turns), arrival("light", time.Minute, turns/6)},
+	}).Lag
 }
 
 // twoPools lets one tenant have the GPUs for itself before it competes on the CPUs.
