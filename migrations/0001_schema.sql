@@ -256,7 +256,16 @@ CREATE TABLE edges (
     state     smallint NOT NULL CHECK (state BETWEEN 0 AND 2),
     PRIMARY KEY (env, to_task, from_task, fires_on)
 );
-CREATE INDEX edges_from ON edges (env, from_task); -- not partial: so a change of state stays HOT
+CREATE INDEX edges_from ON edges (env, from_task, to_task); -- not partial: so a change of state stays HOT
+
+-- Ends of tasks with so many edges that they move in several batches; after: where to go on.
+CREATE TABLE unfired (
+    env   int      NOT NULL,
+    task  uuid     NOT NULL,
+    state smallint NOT NULL,
+    after uuid     NOT NULL,
+    PRIMARY KEY (env, task)
+) WITH (fillfactor = 50);
 
 -- What was changed of a task's input after its spec was written; NULL: as the spec says.
 CREATE TABLE overrides (
@@ -550,7 +559,7 @@ CREATE TYPE attempt_wire AS (
     env int, n int, task uuid, id uuid, token uuid, worker uuid, started_at bigint, finished_at bigint, charged_ms bigint,
     outcome smallint, pool text, worker_version text, model text, error text, usage text, result text
 );
-CREATE TYPE end_wire AS (env int, task uuid, succeeded smallint, failed smallint, finished smallint);
+CREATE TYPE end_wire AS (env int, task uuid, succeeded smallint, failed smallint, finished smallint, state smallint, after uuid);
 CREATE TYPE event_wire AS (env int, items text);
 CREATE TYPE line_wire AS (lane int, env int, class int, gate text, age_key bigint, id uuid, most int);
 
@@ -602,7 +611,7 @@ DECLARE
 BEGIN
     EXECUTE format('GRANT USAGE ON SCHEMA public TO %s, %s', app, engine);
     FOREACH t IN ARRAY ARRAY['brain', 'batches', 'tenants', 'environments', 'kinds', 'lanes', 'highest', 'classes', 'workers',
-        'virtual_times', 'estimates', 'tasks', 'specs', 'labels', 'edges', 'attempts', 'progress', 'workflows', 'flow_spends', 'stagings', 'cursors',
+        'virtual_times', 'estimates', 'tasks', 'specs', 'labels', 'edges', 'unfired', 'attempts', 'progress', 'workflows', 'flow_spends', 'stagings', 'cursors',
         'overrides', 'signals', 'qualities', 'dedupes', 'logs', 'done', 'once', 'events', 'audit', 'users', 'memberships', 'sessions', 'api_keys', 'signing_keys', 'replicas', 'vault']
     LOOP
         EXECUTE format('ALTER TABLE %I ENABLE ROW LEVEL SECURITY', t);
@@ -639,7 +648,7 @@ END $$;
 
 -- +goose Down
 DROP TABLE vault, replicas, signing_keys, api_keys, sessions, memberships, users, audit, events, once, done, cursors,
-    stagings, flow_spends, workflows, progress, logs, dedupes, qualities, signals, overrides, attempts, edges, labels, specs, tasks, estimates, virtual_times, workers, classes, highest, lanes,
+    stagings, flow_spends, workflows, progress, logs, dedupes, qualities, signals, overrides, attempts, unfired, edges, labels, specs, tasks, estimates, virtual_times, workers, classes, highest, lanes,
     kinds, environments, tenants, batches, brain;
 DROP FUNCTION expect_rows, expect_brain;
 DROP TYPE task_wire, spec_wire, label_wire, edge_wire, attempt_wire, end_wire, event_wire, line_wire;

@@ -28,6 +28,7 @@ type Plan struct {
 	Changes         []Change
 	Attempts        []Attempt
 	Ends            []End // tasks with dependants that ended or died: their open edges fire or are killed
+	MostEdges       int   // of Ends, how many edges move at most; 0: all. What is left comes back as Effects.Unfired
 	Progress        []Progress
 	Flips           []ID // staging rows that now are part of the world
 	Cursors         []Cursor
@@ -79,6 +80,7 @@ type End struct {
 	Env   int32
 	Task  ID
 	State State
+	After ID // edges that lead to smaller ids have moved already; zero: none has
 }
 
 // Seen is a worker's last sign of life, saved every ten seconds.
@@ -138,6 +140,9 @@ type Cursor struct {
 type Effects struct {
 	// Freed are tasks touched by the plan's edges that are pending with Remaining = 0 or Killed > 0, whole rows.
 	Freed []Task
+	// Unfired are ends of which edges are left, because of MostEdges: a later plan goes on with them as they are. They
+	// are kept in the store until then.
+	Unfired []End
 }
 
 // Need names what a batch of commands must know of the database before it can be decided.
@@ -319,6 +324,7 @@ type Snapshot struct {
 	Keys         []KeyCount
 	Freed        []Task // pending with Remaining = 0 or Killed > 0
 	Cursors      []Cursor
+	Unfired      []End // a task that ended long ago may be among them, some edges of which have not moved
 	Flipped      []Staging
 	Signals      []Signal // to live tasks, not delivered yet
 	HeldFlows    []HeldFlow

@@ -99,9 +99,7 @@ func (w *Writer) batch(pipe *pipeline, p *models.Plan, effects *models.Effects) 
 		pipe.send(call{name: "insert_attempts", params: [][]byte{rows}})
 	}
 	if len(p.Ends) > 0 {
-		pipe.send(call{name: "fire_edges", params: [][]byte{b.fired(t, p.Ends)}, read: func(c *columns) {
-			effects.Freed = append(effects.Freed, c.task())
-		}})
+		b.fire(pipe, p, effects)
 	}
 	return w.note(pipe, p)
 }
@@ -160,6 +158,20 @@ func (b *buffers) ended(t wireTypes, attempts []models.Attempt) ([]byte, error) 
 		}
 	}
 	return b.attempts.param(), nil
+}
+
+// fire moves the open edges of tasks that ended, all of them or as many as the plan wants moved.
+func (b *buffers) fire(pipe *pipeline, p *models.Plan, effects *models.Effects) {
+	ends := b.fired(pipe.link.types, p.Ends)
+	freed := func(c *columns) { effects.Freed = append(effects.Freed, c.task()) }
+	if p.MostEdges == 0 {
+		pipe.send(call{name: "fire_edges", params: [][]byte{ends}, read: freed})
+		return
+	}
+	pipe.send(call{name: "fire_some", params: [][]byte{ends, int8Param(int64(p.MostEdges))}, read: freed})
+	pipe.send(call{name: "keep_unfired", params: [][]byte{ends}, read: func(c *columns) {
+		effects.Unfired = append(effects.Unfired, c.end())
+	}})
 }
 
 func (b *buffers) fired(t wireTypes, ends []models.End) []byte {

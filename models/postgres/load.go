@@ -130,6 +130,7 @@ func loadTasks(out *models.Snapshot) []call {
 		{name: "load_signals", read: func(c *columns) {
 			out.Signals = append(out.Signals, models.Signal{ID: c.id(), Env: c.int4(), Task: c.id(), Name: c.text(), Data: c.json()})
 		}},
+		{name: "load_unfired", read: func(c *columns) { out.Unfired = append(out.Unfired, c.end()) }},
 		{name: "load_flipped", read: func(c *columns) { out.Flipped = append(out.Flipped, c.staging()) }},
 	}
 }

@@ -35,12 +35,18 @@ func (r *rows) edge(e *models.Edge) {
 
 // end writes what becomes of an edge of a task that ended, by what it fires on.
 func (r *rows) end(e *models.End) {
-	r.next(5)
+	r.next(7)
 	r.int4(e.Env)
 	r.mustID(e.Task)
 	for _, on := range [...]models.On{models.OnSucceeded, models.OnFailed, models.OnFinished} {
 		r.int2(int16(on.After(e.State)))
 	}
+	r.int2(int16(e.State))
+	r.mustID(e.After)
+}
+
+func (c *columns) end() models.End {
+	return models.End{Env: c.int4(), Task: c.id(), State: models.State(c.int2()), After: c.id()}
 }
 
 func (r *rows) attempt(a *models.Attempt) error {

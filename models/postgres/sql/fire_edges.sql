@@ -1,6 +1,6 @@
 -- Purpose: the open edges of tasks that ended or died fire or are killed, each at most once in its life; counters of the
 --          tasks they lead to change relatively; those that wait no longer come back whole. O(edges moved).
--- Index:   edges_from, by all its columns; tasks_pkey, by all its columns.
+-- Index:   edges_from, by two columns; tasks_pkey, by all its columns.
 -- Locks:   the edges moved and the tasks they lead to.
 -- $1 ends: what becomes of an edge (0: nothing) by what it fires on
 WITH moved AS (
