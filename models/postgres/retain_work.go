@@ -121,7 +121,7 @@ func (db *DB) oldWorkflows(ctx context.Context, env int32, after models.ID, befo
 	looked := 0
 	err = db.sweep(ctx, func(tx pgx.Tx) error {
 		rows, err := tx.Query(ctx, `SELECT w.id FROM workflows w WHERE w.env = $1 AND w.id > $2 AND w.id < $3 AND w.state IN (1, 2, 3)
-			AND coalesce(w.finished_at, w.updated_at) < $4 AND w.counts[8] = 0 ORDER BY w.env, w.id LIMIT $5`,
+			AND coalesce(w.finished_at, w.updated_at) < $4 AND w.counts[8] = 0 AND w.gate = 0 ORDER BY w.env, w.id LIMIT $5`,
 			env, idArg(after), idArg(models.NewID(max(0, before), [10]byte{})), int64(before), flowsASlice)
 		if err != nil {
 			return err

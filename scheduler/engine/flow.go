@@ -112,6 +112,9 @@ func (e *Engine) bornFlow(env int32, w *NewWorkflow, n int64, answer *Submitted)
 func (e *Engine) bornCount(c *change) {
 	if f := e.flows[c.row.Workflow]; f != nil && !c.row.Workflow.IsZero() {
 		f.row.Counts[c.row.State]++
+		if c.row.Depth > f.row.Depth {
+			f.row.Depth, f.dirty = c.row.Depth, true
+		}
 		e.touchFlow(f)
 	}
 }
