@@ -256,7 +256,7 @@ CREATE TABLE edges (
     state     smallint NOT NULL CHECK (state BETWEEN 0 AND 2),
     PRIMARY KEY (env, to_task, from_task, fires_on)
 );
-CREATE INDEX edges_from ON edges (env, from_task, to_task); -- not partial: so a change of state stays HOT
+CREATE INDEX edges_from ON edges (env, from_task, to_task, fires_on); -- not partial: so a change of state stays HOT
 
 -- Ends of tasks with so many edges that they move in several batches; after: where to go on.
 CREATE TABLE unfired (

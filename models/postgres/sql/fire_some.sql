@@ -9,7 +9,7 @@ WITH picked AS MATERIALIZED (
             CASE e.fires_on WHEN 0 THEN s.succeeded WHEN 1 THEN s.failed ELSE s.finished END AS becomes FROM edges e
         WHERE e.env = s.env AND e.from_task = s.task AND e.to_task >= s.after AND e.state = 0
           AND CASE e.fires_on WHEN 0 THEN s.succeeded WHEN 1 THEN s.failed ELSE s.finished END <> 0
-        ORDER BY e.env, e.from_task, e.to_task LIMIT $2
+        ORDER BY e.env, e.from_task, e.to_task, e.fires_on LIMIT $2
     ) e LIMIT $2
 ), moved AS (
     UPDATE edges e SET state = p.becomes FROM picked p
