@@ -120,9 +120,11 @@ var (
 		Tag: "tasks", Summary: "Give a dead letter another life, or make a new task like one that ended", Body: RetryInput{}, BodyOptional: true,
 		Once: true, Replies: map[int]any{200: TaskView{}, 201: TaskView{}},
 	}
-	docApprove = handlers.Doc{Tag: "tasks", Summary: "Approve a task that needs it", Body: reason{}, BodyOptional: true, Replies: map[int]any{200: TaskView{}}}
-	docReject  = handlers.Doc{Tag: "tasks", Summary: "Reject a task that needs approval: it is cancelled", Body: reason{}, Replies: map[int]any{200: TaskView{}}}
-	docSignal  = handlers.Doc{
+	docChildren = handlers.Doc{Tag: "tasks", Summary: "List what a task spawned", Query: handlers.ListParams(), Replies: map[int]any{200: handlers.Page[TaskView]{}}}
+	docLineage  = handlers.Doc{Tag: "tasks", Summary: "Show whom a task comes from and what came of it", Replies: map[int]any{200: LineageView{}}}
+	docApprove  = handlers.Doc{Tag: "tasks", Summary: "Approve a task that needs it", Body: reason{}, BodyOptional: true, Replies: map[int]any{200: TaskView{}}}
+	docReject   = handlers.Doc{Tag: "tasks", Summary: "Reject a task that needs approval: it is cancelled", Body: reason{}, Replies: map[int]any{200: TaskView{}}}
+	docSignal   = handlers.Doc{
 		Tag: "tasks", Summary: "Send a running task a signal", Body: SignalInput{}, Replies: map[int]any{202: TaskView{}},
 		Detail: "Its worker is told once, in its next heartbeat or claim. 409 unless the task runs.",
 	}

@@ -43,7 +43,9 @@ type taskReader struct {
 	judged  map[string]error // conditions that were compiled before
 	denied  error            // a lane that the caller's key does not submit to
 
-	// Of a workflow: its graph, the ids of its keys, and the first lane and priority that hold where a task names none.
+	// children says that a running task spawns them: each has a key and may be detached.
+	children bool
+	// Of a workflow or of children: its graph, the ids of its keys, and the first lane and priority that hold where a task names none.
 	graph    *dag.Graph
 	ids      []models.ID // by dag.Node
 	lane     string
@@ -116,6 +118,10 @@ func (r *taskReader) draft(v body.Value) *draft {
 func (d *draft) member(name string, v body.Value) {
 	if name == "key" && d.r.graph != nil {
 		d.key(v)
+		return
+	}
+	if name == "detach" && d.r.children {
+		d.task.Detach = !v.Null() && v.Bool()
 		return
 	}
 	if v.Null() {

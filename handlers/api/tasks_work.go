@@ -36,7 +36,7 @@ func NewWork(db *postgres.DB) *Work { return &Work{Reads: postgres.NewReads(db),
 
 // Routes are the endpoints of tasks, workflows and dead letters.
 func (w *Work) Routes() []handlers.Route {
-	return append(append(w.taskRoutes(), w.workflowRoutes()...), w.deadLetterRoutes()...)
+	return append(append(append(w.taskRoutes(), w.childRoutes()...), w.workflowRoutes()...), w.deadLetterRoutes()...)
 }
 
 func (w *Work) taskRoutes() []handlers.Route {
@@ -58,6 +58,8 @@ func (w *Work) taskRoutes() []handlers.Route {
 		handlers.Route{Method: "POST", Path: "/v1/tasks/:id/quality", Scopes: write, Handler: w.judge, Doc: docJudge},
 		handlers.Route{Method: "GET", Path: "/v1/tasks/:id/quality", Scopes: read, Handler: w.qualities, Doc: docQualities},
 		handlers.Route{Method: "GET", Path: "/v1/tasks/:id/logs", Scopes: read, Handler: w.logs, Doc: docLogs},
+		handlers.Route{Method: "GET", Path: "/v1/tasks/:id/children", Scopes: read, Handler: w.children, Doc: docChildren},
+		handlers.Route{Method: "GET", Path: "/v1/tasks/:id/lineage", Scopes: read, Handler: w.lineage, Doc: docLineage},
 		handlers.Route{Method: "POST", Path: "/v1/tasks/:id/discard", Scopes: write, Handler: w.discard, Doc: docDiscard},
 	)
 }

@@ -112,7 +112,6 @@ func TestClaimsAndReportsAreChecked(t *testing.T) {
 		`{"results":[{"status":"succeeded"}]}`: "body.results[0].lease_token",
 		`{"results":[{"lease_token":"` + token + `"}]}`:                                                                         "body.results[0].status",
 		`{"results":[{"lease_token":"` + token + `","status":"odd"}]}`:                                                          "body.results[0].status",
-		`{"results":[{"lease_token":"` + token + `","status":"suspended"}]}`:                                                    "body.results[0].status",
 		`{"results":[{"lease_token":"` + token + `","status":"succeeded","items":{"done":1}}]}`:                                 "body.results[0].items",
 		`{"results":[{"lease_token":"` + token + `","status":"succeeded","usage":{"tokens":1}}]}`:                               "body.results[0].usage.tokens",
 		`{"results":[{"lease_token":"` + token + `","status":"succeeded","usage":{"cost_usd":-1}}]}`:                            "body.results[0].usage.cost_usd",

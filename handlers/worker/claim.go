@@ -189,6 +189,9 @@ func (f *Floor) deliver(ctx context.Context, d *handlers.Deps, c *fiber.Ctx, cla
 		refs[i] = models.TaskRef{Env: leases[i].Row.Env, ID: leases[i].Row.ID}
 	}
 	briefs, err := f.reads.Briefs(ctx, refs)
+	if err == nil {
+		err = f.children(ctx, leases, briefs)
+	}
 	if err == nil && ctx.Err() != nil {
 		err = ctx.Err()
 	}
@@ -197,6 +200,20 @@ func (f *Floor) deliver(ctx context.Context, d *handlers.Deps, c *fiber.Ctx, cla
 		return err
 	}
 	return answerBytes(c, appendClaim(nil, claimed, briefs))
+}
+
+// children adds what became of the children of tasks that have some.
+func (f *Floor) children(ctx context.Context, leases []engine.Lease, briefs map[models.TaskRef]*postgres.Brief) error {
+	var parents []models.TaskRef
+	for i := range leases {
+		if row := &leases[i].Row; row.Has(models.HasChildren) {
+			parents = append(parents, models.TaskRef{Env: row.Env, ID: row.ID})
+		}
+	}
+	if len(parents) == 0 {
+		return nil
+	}
+	return f.reads.ChildrenOf(ctx, parents, briefs)
 }
 
 // giveBack returns leases, whether or not anybody still waits.

@@ -33,6 +33,7 @@ type report struct {
 var outcomes = map[string]models.Outcome{
 	protocol.StatusSucceeded: models.AttemptSucceeded, protocol.StatusFailed: models.AttemptFailed,
 	protocol.StatusCancelled: models.AttemptCancelled, protocol.StatusReleased: models.AttemptReleased,
+	protocol.StatusSuspended: models.AttemptSuspended,
 }
 
 // readReport reads one element of results; with only, the body of a single form, which has those members alone.
@@ -62,11 +63,7 @@ func readReport(v body.Value, p *body.Problems, only []string) report {
 
 func (r *report) status(m body.Value) {
 	word := m.OneOf(protocol.StatusSucceeded, protocol.StatusFailed, protocol.StatusCancelled, protocol.StatusReleased, protocol.StatusSuspended)
-	outcome, built := outcomes[word]
-	if !built && word != "" {
-		m.Wrong("suspended is not available in this version")
-	}
-	r.Outcome = outcome
+	r.Outcome = outcomes[word]
 }
 
 // member reads what all forms share; false for a name that is none of it.

@@ -109,7 +109,14 @@ func appendLease(b []byte, lease *engine.Lease, brief *postgres.Brief) []byte {
 	} else {
 		b = append(b, `null`...)
 	}
-	b = append(b, `,"children":[],"events":[],"items":null,"partition":null,"run":null,"verify":`...)
+	b = append(b, `,"children":[`...)
+	for i := range brief.Children {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = appendChild(b, &brief.Children[i])
+	}
+	b = append(b, `],"events":[],"items":null,"partition":null,"run":null,"verify":`...)
 	b = strconv.AppendBool(b, row.ErrorClass == "outcome_unknown") // what the last attempt did is to be found out, not done again
 	b = append(b, `,"idempotency_key":"`...)
 	if !row.Workflow.IsZero() {
@@ -135,6 +142,18 @@ func appendMoment(b []byte, at models.Instant) []byte {
 func appendDependency(b []byte, d *postgres.Dependency) []byte {
 	b = append(b, `{"key":`...)
 	b = appendTextOrNull(b, d.Key)
+	b = append(b, `,"task_id":"`...)
+	b = append(b, d.Task.Text(models.TaskPrefix)...)
+	b = append(b, `","state":"`...)
+	b = append(b, d.State.String()...)
+	b = append(b, `","result":`...)
+	b = appendRaw(b, d.Result)
+	return append(b, '}')
+}
+
+func appendChild(b []byte, d *postgres.Dependency) []byte {
+	b = append(b, `{"key":`...)
+	b = appendText(b, d.Key)
 	b = append(b, `,"task_id":"`...)
 	b = append(b, d.Task.Text(models.TaskPrefix)...)
 	b = append(b, `","state":"`...)

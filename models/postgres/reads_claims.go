@@ -25,6 +25,7 @@ type Brief struct {
 	// Dependencies are what it waited for, as it ended. Many says that they are too many or too large to come along.
 	Dependencies []Dependency
 	Many         bool
+	Children     []Dependency // what it spawned, as far as that is
 }
 
 // Dependency is a task that another one waited for.

@@ -30,6 +30,7 @@ type TaskFilter struct {
 	CreatedAfter  models.Instant
 	CreatedBefore models.Instant
 	Fingerprints  []models.ID
+	Parents       []models.ID
 
 	After   models.ID // the last row of the page before
 	Desc    bool
@@ -66,6 +67,9 @@ func (f *TaskFilter) where(env int32) *where {
 	}
 	if len(f.Fingerprints) > 0 {
 		w.add(`t.fingerprint = ANY ($?)`, idArgs(f.Fingerprints))
+	}
+	if len(f.Parents) > 0 {
+		w.add(`t.parent = ANY ($?)`, idArgs(f.Parents))
 	}
 	for _, key := range slices.Sorted(maps.Keys(f.Labels)) {
 		w.add(`t.id IN (SELECT task FROM labels WHERE env = $? AND key = $? AND value = ANY ($?))`, env, key, f.Labels[key])

@@ -37,6 +37,8 @@ func (r *run) operate() {
 		r.do(r.command(&engine.Command{Submit: r.workflow()}))
 	case n < 28:
 		r.stage()
+	case n < 31:
+		r.do(r.spawns()...)
 	case n < 48:
 		r.do(r.claims()...)
 	case n < 66:
@@ -55,8 +57,10 @@ func (r *run) operate() {
 		r.do(r.workers())
 	case n < 91:
 		r.do(r.edit())
-	case n < 93:
+	case n < 92:
 		r.do(r.words()...)
+	case n < 93:
+		r.do(r.spawns()...)
 	case n < 94:
 		r.do(r.look())
 	case n < 98:
@@ -209,9 +213,9 @@ func (r *run) result(l lease) engine.Result {
 			out.RetryAfter = float64(r.rng.IntN(90))
 		}
 	case n < 9:
-		out.Outcome = models.AttemptCancelled
+		out.Outcome = pick(r, []models.Outcome{models.AttemptCancelled, models.AttemptSuspended})
 	default:
-		out.Outcome = models.AttemptReleased
+		out.Outcome = pick(r, []models.Outcome{models.AttemptReleased, models.AttemptSuspended})
 	}
 	if r.chance(30) {
 		out.Usage = json.RawMessage(`{"tokens_in":12,"cost_usd":0.01}`)

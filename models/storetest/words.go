@@ -72,3 +72,36 @@ func (r *run) edited(row *models.Task) *engine.Edit {
 	}
 	return e
 }
+
+// spawns are children of what runs, some of them spawned before, now and then under a lease that was lost.
+func (r *run) spawns() (out []*engine.Command) {
+	for range 1 + r.rng.IntN(4) {
+		w := pick(r, r.known.workers)
+		l := pick(r, w.leases)
+		if r.chance(8) {
+			l = pick(r, r.known.stale)
+		}
+		if l.token.IsZero() {
+			continue
+		}
+		x := &engine.Spawn{Env: l.ref.Env, Task: l.ref.ID, Token: l.token}
+		seen := map[string]bool{}
+		for range 1 + r.rng.IntN(4) {
+			t := r.task(l.ref.Env)
+			t.Key, t.IdemKey, t.Dedupe, t.DependsOn = fmt.Sprintf("child-%d", r.rng.IntN(6)), "", nil, nil
+			if t.Lane == "nowhere" {
+				t.Lane = ""
+			}
+			t.Detach = r.chance(20)
+			if n := len(x.Tasks); n > 0 && r.chance(40) {
+				t.DependsOn = []engine.Dependency{{Task: x.Tasks[r.rng.IntN(n)].ID, On: r.on()}}
+			}
+			if !seen[t.Key] {
+				seen[t.Key] = true
+				x.Tasks = append(x.Tasks, t)
+			}
+		}
+		out = append(out, r.command(&engine.Command{Spawn: x}))
+	}
+	return out
+}

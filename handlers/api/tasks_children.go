@@ -1,0 +1,203 @@
+package api
+
+import (
+	"github.com/gofiber/fiber/v2"
+
+	"nightshift/handlers"
+	"nightshift/models"
+	"nightshift/models/postgres"
+	"nightshift/scheduler/dag"
+	"nightshift/scheduler/engine"
+)
+
+const leaseHeader = "Nightshift-Lease"
+
+// childRoutes are those of a running task that spawns.
+func (w *Work) childRoutes() []handlers.Route {
+	return []handlers.Route{{
+		Method: "POST", Path: "/v1/tasks/:id/children", Scopes: []string{handlers.WorkersRegister}, MaxBody: handlers.BulkLimit, Handler: w.spawn, Doc: docSpawn,
+	}}
+}
+
+// ChildInput is one task that a running one spawns.
+type ChildInput struct {
+	TaskInput
+	Key    string `json:"key" required:"true" doc:"unique below its parent: spawned again, it answers the first"`
+	Detach bool   `json:"detach" doc:"it is on its own: nobody waits for it, and a cancel of its parent does not reach it"`
+}
+
+// ChildrenInput is the body of a spawn.
+type ChildrenInput struct {
+	Tasks []ChildInput `json:"tasks" required:"true" doc:"depends_on names siblings of the same body by their keys"`
+}
+
+// ChildRow is a child as it stands.
+type ChildRow struct {
+	Key   string `json:"key"`
+	ID    string `json:"id"`
+	State string `json:"state"`
+}
+
+// ChildrenAnswer has a row a child, in order.
+type ChildrenAnswer struct {
+	Data []ChildRow `json:"data"`
+}
+
+var docSpawn = handlers.Doc{
+	Tag: "workers", Summary: "Spawn children of a running task", Body: ChildrenInput{}, Headers: []handlers.Param{{Name: leaseHeader, Type: "string", About: "the lease_token of the claim"}},
+	Detail:  "201 when one of them is new, 200 when all keys exist.",
+	Replies: map[int]any{200: ChildrenAnswer{}, 201: ChildrenAnswer{}},
+}
+
+// spawn makes children of the task whose lease the caller holds.
+func (w *Work) spawn(d *handlers.Deps, c *fiber.Ctx) error {
+	if err := handlers.NoQuery(c); err != nil {
+		return err
+	}
+	ref, token, err := w.leaseOf(c)
+	if err != nil {
+		return err
+	}
+	tasks, err := w.readChildren(d, c, ref)
+	if err != nil {
+		return err
+	}
+	answer, err := ask(d, c, func(cmd *engine.Command) {
+		cmd.Spawn = &engine.Spawn{Env: ref.Env, Task: ref.ID, Token: token, Tasks: tasks}
+	})
+	if err != nil {
+		return err
+	}
+	out := ChildrenAnswer{Data: make([]ChildRow, 0, len(tasks))}
+	status := fiber.StatusOK
+	for _, t := range answer.Submitted.Tasks {
+		out.Data = append(out.Data, ChildRow{t.Row.Key, t.Row.ID.Text(models.TaskPrefix), t.Row.State.String()})
+		if !t.Deduplicated {
+			status = fiber.StatusCreated
+		}
+	}
+	return handlers.Answer(c, status, out)
+}
+
+// leaseOf reads the task of the path and the lease of the header. One that opens nothing is a lost lease of a task that
+// the caller can see, else the task is not there.
+func (w *Work) leaseOf(c *fiber.Ctx) (ref models.TaskRef, token models.ID, err error) {
+	id, err := taskID(c)
+	if err != nil {
+		return ref, token, err
+	}
+	wire := c.Get(leaseHeader)
+	if wire == "" {
+		return ref, token, models.Invalid("header."+leaseHeader, "is required: the lease_token of the claim")
+	}
+	caller := handlers.CallerOf(c)
+	ref, token, ok := models.ParseWireToken(wire)
+	if ok = ok && ref.ID == id; ok && !caller.Platform && caller.Env != ref.Env {
+		owner, err := w.Reads.TenantOf(c.UserContext(), ref.Env)
+		if err != nil {
+			return ref, token, err
+		}
+		ok = owner != 0 && owner == caller.Tenant
+	}
+	if ok {
+		return ref, token, nil
+	}
+	if !caller.Platform {
+		if _, err := w.Reads.State(c.UserContext(), caller.Scope(), caller.Env, id); err != nil {
+			return ref, token, err
+		}
+	}
+	return ref, token, models.Errorf(models.LeaseLost, "the lease of %s has passed on: stop working on it", id.Text(models.TaskPrefix))
+}
+
+// readChildren reads the body: tasks with keys, which may wait for each other.
+func (w *Work) readChildren(d *handlers.Deps, c *fiber.Ctx, parent models.TaskRef) ([]engine.NewTask, error) {
+	text, err := handlers.ReadBody(c)
+	if err != nil {
+		return nil, err
+	}
+	f := &flowReader{tasks: reader(d, c)}
+	f.tasks.env, f.tasks.graph, f.tasks.children, f.tasks.lanes = parent.Env, dag.New(), true, nil
+	return readGrowth(f, text)
+}
+
+// children lists what a task spawned.
+func (w *Work) children(d *handlers.Deps, c *fiber.Ctx) error {
+	q, err := handlers.ReadList(d, c, "state", "include")
+	if err != nil {
+		return err
+	}
+	id, err := taskID(c)
+	if err != nil {
+		return err
+	}
+	caller := handlers.CallerOf(c)
+	if _, err := w.Reads.State(c.UserContext(), caller.Scope(), caller.Env, id); err != nil {
+		return err
+	}
+	f, err := taskFilter(q)
+	if err != nil {
+		return err
+	}
+	f.Parents = []models.ID{id}
+	rows, err := w.Reads.Tasks(c.UserContext(), caller.Scope(), caller.Env, f)
+	if err != nil {
+		return err
+	}
+	page, err := handlers.PageOf(q, rows, func(row postgres.TaskRow) *TaskView { return viewTask(&row, caller.Environment, f.Include, nil) },
+		func(row postgres.TaskRow) any { return row.ID })
+	if err != nil {
+		return err
+	}
+	return handlers.Answer(c, fiber.StatusOK, page)
+}
+
+// LineageView is a task with its kin.
+type LineageView struct {
+	Nodes []RelativeView `json:"nodes"`
+	Edges []RelationView `json:"edges"`
+}
+
+// RelativeView is one task of a lineage.
+type RelativeView struct {
+	ID    string  `json:"id"`
+	Key   *string `json:"key"`
+	Type  string  `json:"type"`
+	State string  `json:"state"`
+}
+
+// RelationView says how two tasks belong together.
+type RelationView struct {
+	From string `json:"from"`
+	To   string `json:"to"`
+	Kind string `json:"kind" enum:"child,dependency,redrive"`
+}
+
+// lineage shows whom a task comes from and what came of it.
+func (w *Work) lineage(_ *handlers.Deps, c *fiber.Ctx) error {
+	if err := handlers.NoQuery(c); err != nil {
+		return err
+	}
+	id, err := taskID(c)
+	if err != nil {
+		return err
+	}
+	caller := handlers.CallerOf(c)
+	nodes, edges, err := w.Reads.Lineage(c.UserContext(), caller.Scope(), caller.Env, id)
+	if err != nil {
+		return err
+	}
+	v := LineageView{Nodes: []RelativeView{}, Edges: []RelationView{}}
+	there := false
+	for _, n := range nodes {
+		there = there || n.ID == id
+		v.Nodes = append(v.Nodes, RelativeView{n.ID.Text(models.TaskPrefix), handlers.Null(n.Key), n.Type, n.State.String()})
+	}
+	if !there {
+		return models.Errorf(models.NotFound, "there is no %q here", id.Text(models.TaskPrefix))
+	}
+	for _, e := range edges {
+		v.Edges = append(v.Edges, RelationView{e.From.Text(models.TaskPrefix), e.To.Text(models.TaskPrefix), e.Kind})
+	}
+	return handlers.Answer(c, fiber.StatusOK, v)
+}
