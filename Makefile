@@ -58,6 +58,10 @@ fresh: ## fail when generated files are not as generated
 bench: ## speed, as ratios against PostgreSQL's own limit measured beside it
 	$(GO) run ./bench
 
+.PHONY: bench-flows
+bench-flows: ## workflows of 100,000 tasks over HTTP: cost of a completion, memory, fan-in, cancel
+	$(GO) run ./bench -flows
+
 .PHONY: sim
 sim: ## the quality of decisions as figures with their goals; TRACE_DIR names recorded traces
 	$(GO) run . simulate --figures

@@ -20,16 +20,17 @@ func main() {
 	flag.StringVar(&o.Admin, "admin", "", "an administrator of the same database")
 	flag.IntVar(&o.Rounds, "rounds", 0, "alternating runs")
 	flag.IntVar(&o.Tasks, "tasks", 0, "tasks a run at batch 500")
+	flows := flag.Bool("flows", false, "measure workflows of 100,000 tasks instead")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, o); err != nil {
+	if err := run(ctx, o, *flows); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, o store.Options) error {
+func run(ctx context.Context, o store.Options, flows bool) error {
 	root, err := os.MkdirTemp("", "nightshift-bench-")
 	if err != nil {
 		return err
@@ -45,6 +46,13 @@ func run(ctx context.Context, o store.Options) error {
 		}
 		defer server.Stop()
 		o.DSN, o.Admin = server.DSN(), server.AdminDSN()
+	}
+	if flows {
+		f, err := endtoend.MeasureFlows(ctx, endtoend.Options{DSN: o.DSN, Folder: root}, os.Stdout)
+		if err != nil {
+			return err
+		}
+		return f.Verdict()
 	}
 	figures, err := store.Measure(ctx, o, os.Stdout)
 	if err != nil {
