@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"os"
@@ -113,25 +112,32 @@ func (c *caller) call(ctx context.Context, method, path string, in, out any) err
 			return err
 		}
 	}
+	answer, err := c.send(ctx, method, path, body)
+	if err != nil || out == nil {
+		return err
+	}
+	return json.Unmarshal(answer, out)
+}
+
+// send makes the call and answers the body as it came.
+func (c *caller) send(ctx context.Context, method, path string, body []byte) ([]byte, error) {
 	request, err := http.NewRequestWithContext(ctx, method, c.url+path, bytes.NewReader(body))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	request.Header = c.header
 	response, err := c.http.Do(request)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer response.Body.Close()
-	answer, err := io.ReadAll(response.Body)
-	if err != nil {
-		return err
+	var answer bytes.Buffer
+	answer.Grow(max(0, int(response.ContentLength)) + bytes.MinRead)
+	if _, err := answer.ReadFrom(response.Body); err != nil {
+		return nil, err
 	}
 	if response.StatusCode >= 300 {
-		return fmt.Errorf("%s %s: %d %s", method, path, response.StatusCode, answer)
+		return nil, fmt.Errorf("%s %s: %d %s", method, path, response.StatusCode, answer.Bytes())
 	}
-	if out == nil {
-		return nil
-	}
-	return json.Unmarshal(answer, out)
+	return answer.Bytes(), nil
 }
