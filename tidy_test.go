@@ -40,6 +40,7 @@ var house = []room{
 	{"docs", 60, "any", "documents and the tests that keep them true"},
 	{"examples", 60, "any", "shows the rooms from above"},
 	{"web", 50, "any", "routes, guards, forwarding; everything HTTP that is not one handler"},
+	{"web/acceptance", 60, "any", "holds the front door to its contract from outside"},
 	{"handlers", 38, "any", "hold what all handlers share"},
 	{"handlers/api", 40, "any", "turns the public API into verbs"},
 	{"handlers/ui", 40, "any", "turns pages into verbs"},
