@@ -28,8 +28,8 @@ test: ## all tests
 	$(GO) test -count=1 -timeout 10m ./...
 
 .PHONY: race
-race: ## all tests under the race detector
-	$(GO) test -race -count=1 -timeout 20m ./...
+race: ## the tests under the race detector, the long ones shortened
+	$(GO) test -race -short -count=1 -timeout 20m ./...
 
 .PHONY: lint
 lint: ## gofumpt, go vet, staticcheck and templ's format
@@ -65,6 +65,10 @@ bench-flows: ## workflows of 100,000 tasks over HTTP: cost of a completion, memo
 .PHONY: sim
 sim: ## the quality of decisions as figures with their goals; TRACE_DIR names recorded traces
 	$(GO) run . simulate --figures
+
+.PHONY: sim-quick
+sim-quick: ## those figures that take seconds
+	$(GO) run . simulate --figures --quick
 
 .PHONY: image
 image: ## build the container image
