@@ -18,10 +18,16 @@ func (e *Engine) needJudged(n *models.Need) {
 		if i >= e.cfg.Slice || len(n.Judged) >= judgedABatch {
 			return
 		}
-		if waits && row.Has(models.HasCondition) && row.Killed == 0 {
+		if waits && conditional(&row) {
 			n.Judged = append(n.Judged, models.TaskRef{Env: row.Env, ID: row.ID})
 		}
 	}
+}
+
+// conditional says that a task set free runs only if its condition says so: one that ran before and waited for its children
+// was judged then.
+func conditional(row *models.Task) bool {
+	return row.Has(models.HasCondition) && row.Killed == 0 && row.Attempt == 0
 }
 
 // judgeable says that a task set free can be decided in this batch.

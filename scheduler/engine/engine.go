@@ -34,15 +34,21 @@ type Engine struct {
 	cursors    []models.Cursor
 	flows      map[models.ID]*flow
 	want       map[models.TaskRef]bool // workflows whose counts must be read
+	asked      []models.TaskRef        // of want, in the facts of this batch
 	again      []*flow                 // workflows to judge once more, when it is known what the last batch freed
 	claims     []*parkedClaim
 	starts     map[string]*starts // by pool
 	usual      int                // events of a batch
+	slab       slab
+	misfits    []*board.Group // that had no room in this pick
+	rows       map[models.ID]*change
+	order      []*change
 	losses     []loss
 	ends       map[models.TaskRef]models.Instant // when workflows end by their run time
 	told       map[models.ID]bool                // workers to which a parked claim has something to say
 	conditions map[string]*dag.Condition
 	numbers    numbers
+	plans      plans
 	counters   *counters
 	reserved   map[models.ID]*reservation // by worker
 	lead       [4]models.Instant          // how far ahead deadlines are looked at, by kind
@@ -80,7 +86,7 @@ func New(cfg Config) *Engine {
 	}
 	return &Engine{
 		cfg: cfg, board: board.New(limits), rng: rand.New(rand.NewChaCha8(cfg.Seed)), book: estimate.NewBook(),
-		ends: map[models.TaskRef]models.Instant{}, told: map[models.ID]bool{}, flows: map[models.ID]*flow{}, want: map[models.TaskRef]bool{}, starts: map[string]*starts{}, reserved: map[models.ID]*reservation{}, counters: newCounters(),
+		ends: map[models.TaskRef]models.Instant{}, told: map[models.ID]bool{}, rows: map[models.ID]*change{}, flows: map[models.ID]*flow{}, want: map[models.TaskRef]bool{}, starts: map[string]*starts{}, reserved: map[models.ID]*reservation{}, counters: newCounters(), plans: newPlans(),
 	}
 }
 
@@ -112,6 +118,7 @@ func (e *Engine) Rebuild(s *models.Snapshot) {
 		}
 	}
 	e.restoreSignals(s.Signals)
+	e.restoreSchedules(&s.Schedules)
 	e.freed = freed{}
 	e.freed.add(s.Freed)
 	e.unparks = nil
@@ -172,6 +179,7 @@ func (e *Engine) Decide(number, epoch int64, facts *models.Facts, cmds []*Comman
 	e.decideUnparks()
 	e.decideFreed()
 	e.decideSlices()
+	e.decideSchedules()
 	for _, cmd := range cmds {
 		e.do(cmd)
 	}
@@ -238,12 +246,16 @@ func (e *Engine) verb(cmd *Command) (*Answer, error) {
 		return e.edit(cmd)
 	case cmd.Judge != nil:
 		return e.judge(cmd)
+	case cmd.SteerBulk != nil:
+		return e.steerBulk(cmd)
 	case cmd.Spawn != nil:
 		return e.spawn(cmd)
 	case cmd.Steer != nil:
 		return e.steer(cmd)
 	case cmd.Skip != nil:
 		return e.skip(cmd)
+	case cmd.Trigger != nil:
+		return e.trigger(cmd)
 	case cmd.Tick != nil:
 		return e.tick()
 	}
@@ -267,14 +279,19 @@ func (e *Engine) Commit(effects *models.Effects) []Reply {
 
 // Busy says that work of the engine's own waits: the loop runs another batch at once.
 func (e *Engine) Busy() bool {
-	return e.stirred || len(e.freed.rows) > 0 || len(e.unparks) > 0 || len(e.cursors) > 0 || len(e.want) > 0 || len(e.again) > 0
+	return e.stirred || len(e.freed.rows) > 0 || len(e.unparks) > 0 || e.dueCursor() >= 0 || len(e.want) > 0 || len(e.again) > 0 || e.plans.agenda.Next() <= e.now
 }
 
 // NextWake is when time alone makes another batch worthwhile.
 func (e *Engine) NextWake() models.Instant {
-	next := min(e.board.NextTimer(), e.swept+1_000_000)
+	next := min(e.board.NextTimer(), e.swept+1_000_000, e.plans.agenda.Next())
 	for _, c := range e.claims {
 		next = min(next, c.cmd.Claim.Until)
+	}
+	for i := range e.cursors {
+		if c := &e.cursors[i]; !c.Paused && c.NextAt > 0 {
+			next = min(next, c.NextAt)
+		}
 	}
 	return next
 }
@@ -312,6 +329,9 @@ func (e *Engine) Check(s *models.Snapshot) error {
 		return err
 	}
 	if err := e.checkParked(s.Parked); err != nil {
+		return err
+	}
+	if err := e.checkSchedules(&s.Schedules); err != nil {
 		return err
 	}
 	for i := range s.Freed {

@@ -41,11 +41,10 @@ func (e *Engine) loadFlows() {
 			e.dirty = true
 		}
 	}
-	for ref := range e.want { // any order: they do not exist
-		if _, ok := e.b.facts.Workflows[ref]; !ok && e.b.plan.Batch > 0 {
-			delete(e.want, ref)
-		}
+	for _, ref := range e.asked { // those that were not found do not exist
+		delete(e.want, ref)
 	}
+	e.asked = nil
 }
 
 func (e *Engine) wantFlow(row *models.Task) {
@@ -152,6 +151,9 @@ func (e *Engine) judgeFlows() {
 		} else if f.ends {
 			e.again = append(e.again, f)
 		}
+		if known && f.ended() && f.row.Counts[models.DeadLetter] == 0 { // nothing is left that a gate could hold
+			e.shut(f.row.Env, f.row.ID, e.board.Shut(f.row.ID), false)
+		}
 	}
 }
 
@@ -198,9 +200,6 @@ func (e *Engine) setFlow(f *flow, state models.WorkflowState) {
 	}
 	if name != "" {
 		e.b.plan.Events = append(e.b.plan.Events, models.Event{Env: f.row.Env, Name: name, At: e.now, Workflow: f.row.ID, State: state.String()})
-	}
-	if f.ended() && f.row.Counts[models.DeadLetter] == 0 {
-		e.shut(f.row.Env, f.row.ID, e.board.Shut(f.row.ID), false)
 	}
 	if !f.fresh {
 		e.saveFlow(f)

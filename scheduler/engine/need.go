@@ -6,6 +6,9 @@ import (
 	"nightshift/models"
 )
 
+// flowsABatch is how many workflows are read a batch beside those that commands name: each is counted task by task.
+const flowsABatch = 20
+
 // Need says what must be read before the batch can be decided.
 func (e *Engine) Need(cmds []*Command) *models.Need {
 	n := &models.Need{}
@@ -13,13 +16,16 @@ func (e *Engine) Need(cmds []*Command) *models.Need {
 		n.Workflows = append(n.Workflows, ref)
 	}
 	slices.SortFunc(n.Workflows, func(a, b models.TaskRef) int { return a.ID.Compare(b.ID) })
-	if len(e.cursors) > 0 {
-		n.Slices = append(n.Slices, models.SliceNeed{Cursor: e.cursors[0], Limit: e.cfg.Slice})
-		if c := e.cursors[0]; c.Kind == models.CancelWorkflow || c.Kind == models.RankWorkflow {
+	n.Workflows = n.Workflows[:min(len(n.Workflows), flowsABatch)]
+	e.asked = slices.Clone(n.Workflows)
+	if i := e.dueCursor(); i >= 0 {
+		n.Slices = append(n.Slices, models.SliceNeed{Cursor: e.cursors[i], Limit: e.sliceSize(&e.cursors[i])})
+		if c := e.cursors[i]; c.Kind == models.CancelWorkflow || c.Kind == models.RankWorkflow {
 			e.needFlow(n, models.TaskRef{Env: c.Env, ID: c.Target})
 		}
 	}
 	e.needJudged(n)
+	e.needSchedules(n)
 	for _, cmd := range cmds {
 		e.need(n, cmd)
 	}
@@ -70,6 +76,10 @@ func (e *Engine) need(n *models.Need, cmd *Command) {
 		needDone(n, cmd)
 	case cmd.Skip != nil:
 		n.Tasks = append(n.Tasks, models.TaskRef{Env: cmd.Skip.Env, ID: cmd.Skip.Task})
+	case cmd.Trigger != nil:
+		needOnce(n, cmd.Trigger.Once)
+		needDone(n, cmd)
+		e.needSchedule(n, e.plans.all[cmd.Trigger.Schedule])
 	case cmd.Tick != nil:
 		e.needTick(n)
 	}
