@@ -19,6 +19,7 @@ type fuzzer struct {
 	rng     *rand.Rand
 	schemas map[string]any
 	ids     []string
+	known   map[string]string // what there is of each noun, and of each header of the worker protocol
 }
 
 var hostileTexts = []string{
@@ -118,6 +119,12 @@ func (f *fuzzer) object(s map[string]any, depth int) any {
 	for _, name := range slices.Sorted(maps.Keys(properties)) {
 		if slices.Contains(required, any(name)) && f.rng.IntN(20) > 0 || f.rng.IntN(3) == 0 {
 			out[name] = f.value(properties[name], depth+1)
+			switch good := f.known[name]; {
+			case name == "wait_seconds":
+				out[name] = []any{0, -1, 31, "x", nil}[f.rng.IntN(5)] // nobody waits here
+			case good != "" && f.rng.IntN(2) == 0:
+				out[name] = good
+			}
 		}
 	}
 	if f.rng.IntN(25) == 0 {
@@ -162,6 +169,8 @@ func TestNothingAClientSendsBreaksUs(t *testing.T) {
 	requests, seed := number(os.Getenv("FUZZ_REQUESTS"), 1500), number(os.Getenv("FUZZ_SEED"), int(time.Now().UnixNano()%1e6))
 	f := &fuzzer{rng: rand.New(rand.NewPCG(uint64(seed), 1)), schemas: spec["components"].(map[string]any)["schemas"].(map[string]any),
 		ids: []string{tenant.str("id"), victim.str("id"), task.str("id"), "northwind", "batch", "production"}}
+	f.known = f.work(s, a)
+	f.known["tenants"], f.known["api-keys"], f.known["tasks"] = tenant.str("id"), victim.str("id"), task.str("id")
 	paths := spec["paths"].(map[string]any)
 	names := slices.Sorted(maps.Keys(paths))
 	statuses := map[int]int{}
@@ -185,6 +194,19 @@ func TestNothingAClientSendsBreaksUs(t *testing.T) {
 	t.Logf("seed %d: %v", seed, statuses)
 }
 
+// work makes what the routes are about: a workflow, a dead letter, and a worker that holds a lease.
+func (f *fuzzer) work(s *stage, token string) map[string]string {
+	flow := s.want(s.call("POST", "/v1/workflows", `{"name":"w","tasks":[{"key":"a","type":"demo.echo"}]}`, "Authorization", token), 201, "")
+	worker := s.want(s.call("POST", "/v1/workers", `{"name":"w","instance_id":"w","version":"1","slots":500,"lease_seconds":300}`, "Authorization", token), 201, "")
+	id, session := worker.str("worker_id"), worker.str("session")
+	claim := s.want(s.call("POST", "/v1/workers/"+id+"/claim", `{"max_tasks":1}`, "Authorization", token, "Nightshift-Session", session), 200, "")
+	lease, _ := claim.body["tasks"].([]any)[0].(map[string]any)
+	return map[string]string{
+		"workflows": flow.str("id"), "workers": id, "lanes": "batch", "environments": "production", "kinds": "io", "lane": "batch", "type": "demo.echo",
+		"worker_id": id, "Nightshift-Session": session, "Nightshift-Lease": lease["lease_token"].(string), "lease_token": lease["lease_token"].(string),
+	}
+}
+
 func number(text string, preset int) int {
 	if n, err := strconv.Atoi(text); err == nil {
 		return n
@@ -204,13 +226,19 @@ func (f *fuzzer) ask(s *stage, method, path string, op map[string]any, token str
 		name := param["name"].(string)
 		switch param["in"] {
 		case "path":
-			path = strings.Replace(path, "{"+name+"}", url.PathEscape(f.text()), 1)
+			named := f.text()
+			if good := f.known[strings.Split(path, "/")[2]]; good != "" && f.rng.IntN(3) > 0 {
+				named = good
+			}
+			path = strings.Replace(path, "{"+name+"}", url.PathEscape(named), 1)
 		case "query":
 			if f.rng.IntN(4) == 0 {
 				query.Set(name, fmt.Sprint(f.value(param["schema"], 3)))
 			}
 		case "header":
-			if name != "Nightshift-Tenant" && f.rng.IntN(4) == 0 {
+			if good := f.known[name]; good != "" && f.rng.IntN(4) > 0 {
+				headers = append(headers, name, good)
+			} else if name != "Nightshift-Tenant" && f.rng.IntN(4) == 0 {
 				headers = append(headers, name, url.PathEscape(f.text()))
 			}
 		}
