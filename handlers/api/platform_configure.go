@@ -40,10 +40,7 @@ func configure(d *handlers.Deps, c *fiber.Ctx, what *engine.Configure) (*engine.
 // edit changes what stands: read it, change it, and ask for it on the version that was read. With If-Match that version
 // must be the one named; without, an edit that came between is taken into account.
 func edit[T any](d *handlers.Deps, c *fiber.Ctx, read func() (T, int64, error), change func(*T) (*engine.Configure, error)) (*engine.Answer, error) {
-	insisted, err := handlers.IfMatch(c)
-	if err != nil {
-		return nil, err
-	}
+	insisted := handlers.IfMatch(c)
 	for try := 1; ; try++ {
 		row, version, err := read()
 		if err != nil {

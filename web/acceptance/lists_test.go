@@ -93,6 +93,7 @@ func TestEditsHonourIfMatch(t *testing.T) {
 		d.want(d.call("PATCH", path, token, map[string]any{"colour": 0}), 422, "validation_failed", "body.colour")
 	}
 	d.want(d.call("DELETE", "/v1/lanes/mine", a, nil, "If-Match", `"another"`), 412, "stale")
+	d.want(d.call("DELETE", "/v1/lanes/nowhere", a, nil, "If-Match", `"another"`), 404, "not_found")
 	d.want(d.call("DELETE", "/v1/lanes/batch", a, nil), 409, "state_conflict")
 	d.want(d.call("DELETE", "/v1/lanes/mine", a, nil), 204, "")
 }
