@@ -198,10 +198,9 @@ func printFigures(cmd *cobra.Command, f *simulateFlags) error {
 			return usageError{fmt.Errorf("there is no figure %q, only %s", name, strings.Join(figures.Names(), ", "))}
 		}
 	}
-	began := time.Now()
 	around := figures.Around{
 		Traces: os.Getenv("TRACE_DIR"),
-		Clock:  func() time.Duration { return time.Since(began) },
+		Clock:  cpuClock(),
 		Heap: func() uint64 {
 			var m runtime.MemStats
 			runtime.GC()

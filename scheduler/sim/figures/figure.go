@@ -16,7 +16,7 @@ import (
 // Around is what the figures need of the world outside.
 type Around struct {
 	Traces string               // folder with recorded traces; empty: none
-	Clock  func() time.Duration // rises with real time
+	Clock  func() time.Duration // rises with the time this process computes
 	Heap   func() uint64        // bytes in use after a collection
 }
 
@@ -62,6 +62,7 @@ var all = []measure{
 	{"flood", true, flood},
 	{"whole", false, wholeWorkers},
 	{"deadlines", false, deadlines},
+	{"due", true, dueMadeUp},
 	{"waits", true, fairWaits},
 	{"workflows", true, workflows},
 	{"speed", false, speed},

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// The quick figures are held to what must never be crossed; how far each is from its goal, `make sim` prints.
+// The quick figures reach their goals; those that take longer are printed by `make sim`.
 func TestQuickFigures(t *testing.T) {
 	began := time.Now()
 	around := Around{
@@ -24,8 +24,8 @@ func TestQuickFigures(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, f := range made {
-		if f.Verdict() == "FAILS" {
-			t.Errorf("%s: "+f.Format+" has crossed "+f.Format+" (%s)", f.Name, f.Value, f.Fails, f.Note)
+		if f.Only == "" && f.Verdict() != "reached" {
+			t.Errorf("%s: "+f.Format+", the goal is "+f.Format+" (%s)", f.Name, f.Value, f.Goal, f.Note)
 		}
 	}
 }

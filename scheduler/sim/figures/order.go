@@ -2,6 +2,9 @@ package figures
 
 import (
 	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
 	"time"
 
 	"nightshift/models"
@@ -19,7 +22,7 @@ const leastSlack = 12 * time.Hour
 func deadlines(l *lab) (out []Figure) {
 	t, ok := l.read("msr_itp2021_jobs")
 	if !ok {
-		return []Figure{skipped("deadline misses on recorded GPU jobs")}
+		return []Figure{skipped("deadline misses of recorded GPU jobs")}
 	}
 	items, tasks := dueJobs(&t)
 	for _, n := range []int{330, 260} {
@@ -41,6 +44,25 @@ func deadlines(l *lab) (out []Figure) {
 		}
 	}
 	return out
+}
+
+// dueMadeUp is the same in small, for where there is no trace: eight days of more work
+// than forty slots can do.
+func dueMadeUp(l *lab) []Figure {
+	const n = 40
+	rng := rand.New(rand.NewPCG(17, 4))
+	var t trace.Trace
+	for at := time.Duration(0); at < 8*24*time.Hour; at += time.Duration(rng.ExpFloat64() * float64(4*time.Minute)) {
+		run := time.Duration(math.Exp(1.2*rng.NormFloat64()) * float64(90*time.Minute))
+		t.Tasks = append(t.Tasks, trace.Task{Item: sim.Item{At: at.Truncate(time.Millisecond), Run: min(run, 48*time.Hour).Truncate(time.Millisecond)}})
+	}
+	items, tasks := dueJobs(&t)
+	edf, none := missed(tasks, rival.List([]int{n}, tasks, rival.Earliest)), missed(tasks, rival.List([]int{n}, tasks, rival.First))
+	f := l.live(dueWorld(items, n, 0)).Flows[0]
+	return []Figure{{
+		Name: fmt.Sprintf("deadline misses, made-up jobs, %d slots", n), Value: 100 * float64(f.Missed) / float64(max(1, f.Deadlines)), Goal: 0.05, Fails: max(0.05, edf),
+		Format: "%.3f %%", Note: fmt.Sprintf("pure EDF %.3f %%, no deadlines %.2f %%", edf, none),
+	}}
 }
 
 // dueJobs gives every fourth job its deadline.
@@ -82,15 +104,41 @@ func missed(tasks []rival.Task, ran []rival.Ran) float64 {
 	return 100 * float64(n) / float64(max(1, of))
 }
 
-// workflows runs seven recorded task graphs, each alone on so many slots.
-func workflows(l *lab) (out []Figure) {
+// workflows runs task graphs, each alone on so many slots: five made up, and seven recorded ones.
+func workflows(l *lab) []Figure {
+	out := l.graphs("5 made-up graphs", madeUpGraphs())
 	t, ok := l.read("wfinstances_7dags")
 	if !ok {
-		return []Figure{skipped("makespan of recorded task graphs ÷ bound")}
+		return append(out, skipped("workflow makespan ÷ bound, recorded graphs"))
 	}
+	return append(out, l.graphs(fmt.Sprintf("%d recorded graphs", len(t.Arrivals())), t.Arrivals())...)
+}
+
+// madeUpGraphs are of two hundred tasks each, which wait for up to three of the thirty before them.
+func madeUpGraphs() (out []sim.Arrival) {
+	rng := rand.New(rand.NewPCG(8, 8))
+	for n := range 5 {
+		a := sim.Arrival{Tenant: fmt.Sprintf("graph-%d", n)}
+		for i := range 200 {
+			item := sim.Item{Run: time.Duration(1+59*rng.Float64()) * time.Second, Group: 1}
+			for range rng.IntN(4) {
+				if before := i - 1 - rng.IntN(30); before >= 0 && !slices.Contains(item.After, before) {
+					item.After = append(item.After, before)
+				}
+			}
+			a.Items = append(a.Items, item)
+		}
+		out = append(out, a)
+	}
+	return out
+}
+
+// onTheWay is what messages to and from workers add to a makespan, at most; rivals need none.
+const onTheWay = 0.002
+
+func (l *lab) graphs(what string, arrivals []sim.Arrival) (out []Figure) {
 	for _, machines := range []int{8, 32} {
-		mine, theirs, worst := 0.0, 0.0, ""
-		behind, arrivals := 0.0, t.Arrivals()
+		mine, theirs, worst, behind := 0.0, 0.0, "", 0.0
 		for _, a := range arrivals {
 			tasks := make([]rival.Task, len(a.Items))
 			for i, item := range a.Items {
@@ -113,7 +161,7 @@ func workflows(l *lab) (out []Figure) {
 			}
 		}
 		out = append(out, Figure{
-			Name: fmt.Sprintf("workflow makespan ÷ bound, mean of 7 graphs, %d slots", machines), Value: mine, Goal: theirs * 1.001, Fails: 2 - 1/float64(machines), Format: "%.4f",
+			Name: fmt.Sprintf("workflow makespan ÷ bound, %s, %d slots", what, machines), Value: mine, Goal: theirs * (1 + onTheWay), Fails: 2 - 1/float64(machines), Format: "%.4f",
 			Note: fmt.Sprintf("longest path first %.4f; worst against it %.3f (%s)", theirs, behind, worst),
 		})
 	}
