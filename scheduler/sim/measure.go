@@ -19,7 +19,6 @@ type flow struct {
 type gauge struct {
 	of     map[string]*level
 	points []Point
-	point  Point
 	every  time.Duration
 	next   models.Instant
 	shares []float64 // slot seconds of the point, by tenant

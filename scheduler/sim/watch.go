@@ -22,14 +22,12 @@ type watch struct {
 	ready   int64            // tasks in lines
 	parked  int64            // tasks behind gates
 	known   map[models.ID]*models.Worker
-	first   models.Instant
 	last    models.Instant
 }
 
 // use is what a worker has given out.
 type use struct {
 	tasks, cpu, memory int64
-	kinds              map[models.KindName]int64
 	cards              map[int]int64 // MB given; a card given whole counts all of it
 }
 

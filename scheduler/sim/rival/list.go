@@ -74,7 +74,6 @@ type list struct {
 	live  ends
 	waits []int
 	next  [][]int
-	came  []int // by moment, those that wait for nobody
 	ran   []Ran
 }
 
