@@ -84,14 +84,15 @@ func (s *Server) recovered(c *fiber.Ctx) (err error) {
 	return c.Next()
 }
 
-// fail answers an error: as a page for a browser that looks at one, else as problem+json.
+// fail answers an error: as a page for a browser that looks at one, else as problem+json. A page that is not there is
+// a page for whoever did not ask for something else.
 func (s *Server) fail(c *fiber.Ctx, err error) error {
-	page := s.options.Trouble != nil && !strings.HasPrefix(c.Path(), "/v1/") && !strings.HasPrefix(c.Path(), "/.well-known/") &&
-		strings.Contains(c.Get(fiber.HeaderAccept), "text/html")
-	if !page {
+	p, _ := problemOf(c, err)
+	accept := c.Get(fiber.HeaderAccept)
+	page := strings.Contains(accept, "text/html") || p.Status == fiber.StatusNotFound && (accept == "" || accept == "*/*")
+	if !page || s.options.Trouble == nil || strings.HasPrefix(c.Path()+"/", "/v1/") || strings.HasPrefix(c.Path(), "/.well-known/") {
 		return writeProblem(c, err)
 	}
-	p, _ := problemOf(c, err)
 	secureHeaders(c, nonceOf(c))
 	return s.options.Trouble(c.Status(p.Status), p.Status, string(p.Code), p.Detail, p.RequestID)
 }

@@ -75,6 +75,12 @@ func troubleRoutes() []handlers.Route {
 	}
 }
 
+// testTrouble stands for the page that says what went wrong.
+func testTrouble(c *fiber.Ctx, status int, _, detail, _ string) error {
+	c.Set(fiber.HeaderContentType, fiber.MIMETextHTMLCharsetUTF8)
+	return c.Status(status).SendString(detail)
+}
+
 // testPages stand for the pages: what they need of the front is who looks, from where, and the form's word.
 func testPages(r fiber.Router, d *handlers.Deps) {
 	r.Get("/login", func(c *fiber.Ctx) error { return c.SendString("sign in") })

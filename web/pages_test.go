@@ -44,8 +44,10 @@ func TestSigningInAndOut(t *testing.T) {
 	if r := b.visit("GET", "/tasks?state=ready", nil); r.header.Get("Location") != "/login?next=%2Ftasks%3Fstate%3Dready" {
 		t.Errorf("signed out, deep: %s", r.header.Get("Location"))
 	}
-	if r := b.visit("GET", "/no-such-page", nil); r.status != 404 {
-		t.Errorf("what is no page, signed out: %d %s", r.status, r.header.Get("Location"))
+	for accept, media := range map[string]string{"": "text/html; charset=utf-8", "*/*": "text/html; charset=utf-8", "application/json": "application/problem+json"} {
+		if r := b.visit("GET", "/no-such-page", nil, "Accept", accept); r.status != 404 || r.header.Get("Content-Type") != media {
+			t.Errorf("what is no page, signed out, for %q: %d %v", accept, r.status, r.header)
+		}
 	}
 	if r := b.visit("POST", "/livez", nil); r.status != 405 || r.header.Get("Allow") != "GET, HEAD" {
 		t.Errorf("a POST to /livez: %d, Allow %q", r.status, r.header.Get("Allow"))

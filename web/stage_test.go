@@ -70,7 +70,7 @@ func newStage(t *testing.T) *stage {
 		defer close(followed)
 		_ = events.Run(running)
 	}()
-	s.server, err = web.New(web.Options{Deps: s.deps, Relay: events, Loop: brain, Routes: append(allRoutes(db), troubleRoutes()...), Address: s.url, PID: 1, Pages: testPages})
+	s.server, err = web.New(web.Options{Deps: s.deps, Relay: events, Loop: brain, Routes: append(allRoutes(db), troubleRoutes()...), Address: s.url, PID: 1, Pages: testPages, Trouble: testTrouble})
 	s.must(err)
 	served := make(chan struct{})
 	go func() {
