@@ -46,6 +46,7 @@ type Event struct {
 	At         Time     `json:"at"`
 	TaskID     *TypedID `json:"task_id,omitempty"`
 	WorkflowID *TypedID `json:"workflow_id,omitempty"`
+	ScheduleID *TypedID `json:"schedule_id,omitempty"`
 	WorkerID   *TypedID `json:"worker_id,omitempty"`
 	State      string   `json:"state,omitempty"`
 	Attempt    int32    `json:"attempt,omitempty"`
@@ -66,7 +67,7 @@ func ShowEvent(id string, e *models.Event) Event {
 	}
 	return Event{
 		ID: id, Name: e.Name, At: Time(e.At), TaskID: typed(models.TaskPrefix, e.Task), WorkflowID: typed(models.WorkflowPrefix, e.Workflow),
-		WorkerID: typed(models.WorkerPrefix, e.Worker), State: e.State, Attempt: e.Attempt, Lane: e.Lane, Pool: e.Pool, Charged: e.Charged,
+		ScheduleID: typed(models.SchedulePrefix, e.Schedule), WorkerID: typed(models.WorkerPrefix, e.Worker), State: e.State, Attempt: e.Attempt, Lane: e.Lane, Pool: e.Pool, Charged: e.Charged,
 		Class: e.Class, Reason: e.Reason,
 	}
 }

@@ -386,6 +386,69 @@ CREATE TABLE flow_spends (
     PRIMARY KEY (env, workflow, batch)
 );
 
+-- When work should exist: what people say, each version of it, what stands, and the occurrences.
+CREATE TABLE schedules (
+    env        int    NOT NULL,
+    id         uuid   NOT NULL,
+    name       text   NOT NULL,
+    rule       json   NOT NULL, -- models.ScheduleRule
+    task       json   NOT NULL, -- the engine's template
+    given      json   NOT NULL, -- the task as it was sent
+    by         json   NOT NULL,
+    created_at bigint NOT NULL,
+    updated_at bigint NOT NULL,
+    version    bigint NOT NULL,
+    PRIMARY KEY (env, id),
+    UNIQUE (env, name)
+);
+CREATE TABLE schedule_versions (
+    env      int    NOT NULL,
+    schedule uuid   NOT NULL,
+    version  bigint NOT NULL,
+    name     text   NOT NULL,
+    rule     json   NOT NULL,
+    task     json   NOT NULL,
+    given    json   NOT NULL,
+    by       json   NOT NULL,
+    at       bigint NOT NULL,
+    PRIMARY KEY (env, schedule, version)
+);
+CREATE TABLE schedule_states (
+    env          int     NOT NULL,
+    id           uuid    NOT NULL,
+    enabled      boolean NOT NULL,
+    paused_by    text    NOT NULL,
+    pause_reason text    NOT NULL,
+    mark         bigint  NOT NULL, -- what lies up to here is decided
+    until        bigint  NOT NULL, -- of an outage that is worked through; 0: none is
+    last_run     uuid    NOT NULL,
+    last_outcome text    NOT NULL,
+    last_for     bigint  NOT NULL,
+    last_late_ms bigint  NOT NULL,
+    last_success bigint  NOT NULL,
+    last_end     bigint  NOT NULL,
+    failures     int     NOT NULL,
+    PRIMARY KEY (env, id)
+) WITH (fillfactor = 70);
+CREATE TABLE schedule_runs (
+    env           int      NOT NULL,
+    id            uuid     NOT NULL,
+    schedule      uuid     NOT NULL,
+    scheduled_for bigint   NOT NULL,
+    origin        text     NOT NULL, -- timer, manual:<run>
+    fired_at      bigint   NOT NULL,
+    outcome       text     NOT NULL, -- empty while it waits for the run before it
+    cause         text     NOT NULL,
+    task          uuid,
+    state         smallint NOT NULL, -- of the task, as it ended
+    late_ms       bigint   NOT NULL,
+    finished_at   bigint,
+    PRIMARY KEY (env, id)
+) WITH (fillfactor = 70);
+CREATE UNIQUE INDEX schedule_runs_moment ON schedule_runs (env, schedule, scheduled_for, origin);
+CREATE INDEX schedule_runs_list ON schedule_runs (env, schedule, id);
+CREATE INDEX schedule_runs_open ON schedule_runs (env, id) WHERE finished_at IS NULL AND (task IS NOT NULL OR outcome = '');
+
 -- Bodies too large for one command, until all their rows have entered.
 CREATE TABLE stagings (
     id      uuid PRIMARY KEY,
@@ -611,7 +674,7 @@ DECLARE
 BEGIN
     EXECUTE format('GRANT USAGE ON SCHEMA public TO %s, %s', app, engine);
     FOREACH t IN ARRAY ARRAY['brain', 'batches', 'tenants', 'environments', 'kinds', 'lanes', 'highest', 'classes', 'workers',
-        'virtual_times', 'estimates', 'tasks', 'specs', 'labels', 'edges', 'unfired', 'attempts', 'progress', 'workflows', 'flow_spends', 'stagings', 'cursors',
+        'virtual_times', 'estimates', 'schedules', 'schedule_versions', 'schedule_states', 'schedule_runs', 'tasks', 'specs', 'labels', 'edges', 'unfired', 'attempts', 'progress', 'workflows', 'flow_spends', 'stagings', 'cursors',
         'overrides', 'signals', 'qualities', 'dedupes', 'logs', 'done', 'once', 'events', 'audit', 'users', 'memberships', 'sessions', 'api_keys', 'signing_keys', 'replicas', 'vault']
     LOOP
         EXECUTE format('ALTER TABLE %I ENABLE ROW LEVEL SECURITY', t);
@@ -619,7 +682,7 @@ BEGIN
         EXECUTE format('GRANT SELECT, INSERT, UPDATE, DELETE ON %I TO %s', t, engine);
         EXECUTE format('CREATE POLICY engine ON %I TO %s USING (true) WITH CHECK (true)', t, engine);
     END LOOP;
-    FOREACH t IN ARRAY ARRAY['environments', 'lanes', 'tasks', 'specs', 'labels', 'edges', 'attempts', 'progress',
+    FOREACH t IN ARRAY ARRAY['environments', 'lanes', 'schedules', 'schedule_versions', 'schedule_states', 'schedule_runs', 'tasks', 'specs', 'labels', 'edges', 'attempts', 'progress',
         'overrides', 'qualities', 'logs', 'workflows', 'flow_spends', 'stagings', 'cursors', 'events']
     LOOP
         EXECUTE format('GRANT SELECT ON %I TO %s', t, app);
@@ -649,6 +712,6 @@ END $$;
 -- +goose Down
 DROP TABLE vault, replicas, signing_keys, api_keys, sessions, memberships, users, audit, events, once, done, cursors,
     stagings, flow_spends, workflows, progress, logs, dedupes, qualities, signals, overrides, attempts, unfired, edges, labels, specs, tasks, estimates, virtual_times, workers, classes, highest, lanes,
-    kinds, environments, tenants, batches, brain;
+    schedules, schedule_versions, schedule_states, schedule_runs, kinds, environments, tenants, batches, brain;
 DROP FUNCTION expect_rows, expect_brain;
 DROP TYPE task_wire, spec_wire, label_wire, edge_wire, attempt_wire, end_wire, event_wire, line_wire;

@@ -46,6 +46,7 @@ type Plan struct {
 	Dedupes         []Dedupe // replaced by environment and key
 	Shuts           []FlowShut
 	Spends          []FlowSpend
+	Schedules       SchedulePlan
 }
 
 // Empty says that there is nothing to commit.
@@ -54,7 +55,7 @@ func (p *Plan) Empty() bool {
 		len(p.Seen)+len(p.Virtual)+len(p.Estimates)+len(p.Workflows)+len(p.WorkflowChanges)+len(p.Tasks)+len(p.Changes)+len(p.Attempts)+
 		len(p.Ends)+len(p.Progress)+len(p.Flips)+len(p.Cursors)+len(p.Done)+len(p.Once)+len(p.Late)+len(p.Events)+len(p.Audit)+
 		len(p.Waits)+len(p.Overrides)+len(p.LabelsGone)+len(p.Signals)+len(p.SignalsGone)+len(p.Qualities)+len(p.Dedupes)+
-		len(p.Shuts)+len(p.Spends) == 0
+		len(p.Shuts)+len(p.Spends) == 0 && p.Schedules.Empty()
 }
 
 // Change is an existing task's row after the batch. All of After is written, flags and gate too, but the two counters.
@@ -159,12 +160,13 @@ type Need struct {
 	Children  []ChildRef  // by the key their parent gave them
 	Dedupes   []IdemRef   // who holds a dedupe key
 	Judged    []TaskRef   // what conditions are judged by
+	Schedules []TaskRef   // what schedules do that are due
 }
 
 // Empty says that only the clock is asked for.
 func (n *Need) Empty() bool {
 	return len(n.Tasks)+len(n.IdemKeys)+len(n.Workflows)+len(n.Once)+len(n.Done)+len(n.Slices)+len(n.Stagings)+len(n.Policies)+len(n.Tokens)+len(n.Children)+len(n.Dedupes)+
-		len(n.Judged) == 0
+		len(n.Judged)+len(n.Schedules) == 0
 }
 
 // TaskRef names a row of an environment.
@@ -212,6 +214,7 @@ type Facts struct {
 	Children  map[ChildRef]Task
 	Dedupes   map[IdemRef]Deduped
 	Judged    map[TaskRef]Judged
+	Schedules map[TaskRef]ScheduleWork
 }
 
 // Staging is a body too large for one command, written by a replica as staged rows before it is flipped.
@@ -328,6 +331,7 @@ type Snapshot struct {
 	Flipped      []Staging
 	Signals      []Signal // to live tasks, not delivered yet
 	HeldFlows    []HeldFlow
+	Schedules    ScheduleSnapshot
 }
 
 // Brain is the row that says who decides.

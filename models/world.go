@@ -201,6 +201,7 @@ type Event struct {
 	At       Instant `json:"at"`
 	Task     ID      `json:"task,omitzero"`
 	Workflow ID      `json:"workflow,omitzero"`
+	Schedule ID      `json:"schedule,omitzero"`
 	State    string  `json:"state,omitempty"`
 	Attempt  int32   `json:"attempt,omitempty"`
 	Worker   ID      `json:"worker,omitzero"`

@@ -78,3 +78,164 @@ func TestPreviewRefusesWithTheReason(t *testing.T) {
 	s.want(s.call("POST", "/v1/schedules/preview", s.acme, `{"expression":"@daily"}`), 403, "scope_required")
 	s.want(s.call("POST", "/v1/schedules/preview", token, ``), 400, "invalid_json")
 }
+
+func daily(more map[string]any) map[string]any {
+	body := map[string]any{"name": "nightly", "kind": "cron", "expression": "0 3 * * *", "task": map[string]any{"type": "report.write", "payload": map[string]any{"for": "{{scheduled_for}}"}}}
+	for name, value := range more {
+		body[name] = value
+	}
+	return body
+}
+
+func TestAScheduleFromItsMakingToItsEnd(t *testing.T) {
+	s := newStage(t)
+	token := s.scheduler("acme")
+	made := s.want(s.call("POST", "/v1/schedules", token, daily(map[string]any{"timezone": "Africa/Lusaka", "owner": "ops"}), "Idempotency-Key", "one"), 201, "")
+	id := made.str("id")
+	if made.header.Get("Location") != "/v1/schedules/"+id || made.str("timezone") != "Africa/Lusaka" || made.str("misfire_policy") != "run_once" || made.num("misfire_grace_seconds") != 60 ||
+		made.num("catch_up_limit") != 100 || made.str("overlap_policy") != "skip" || made.str("dst_gap") != "shift" || made.str("dst_overlap") != "first" || made.body["enabled"] != true ||
+		made.str("next_run_at") == "" || made.num("effective_every_seconds") != 86_400 || made.num("version") != 1 || made.body["last_run"] != nil || made.at("task").str("type") != "report.write" {
+		t.Errorf("made: %s", made.text)
+	}
+	if again := s.want(s.call("POST", "/v1/schedules", token, daily(map[string]any{"timezone": "Africa/Lusaka", "owner": "ops"}), "Idempotency-Key", "one"), 201, ""); again.str("id") != id {
+		t.Errorf("made again: %s", again.text)
+	}
+	s.want(s.call("POST", "/v1/schedules", token, daily(nil)), 409, "state_conflict")
+	for _, name := range []string{id, "nightly"} {
+		if r := s.want(s.call("GET", "/v1/schedules/"+name, token, nil), 200, ""); r.text != made.text || r.header.Get("ETag") != `"1"` {
+			t.Errorf("read as %s: %s", name, r.text)
+		}
+	}
+	path := "/v1/schedules/" + id
+	edited := s.want(s.call("PATCH", path, token, `{"expression":"30 4 * * *","owner":null,"max_failures_in_a_row":3}`, "If-Match", `"1"`), 200, "")
+	if edited.str("expression") != "30 4 * * *" || edited.body["owner"] != nil || edited.num("max_failures_in_a_row") != 3 || edited.str("timezone") != "Africa/Lusaka" || edited.header.Get("ETag") != `"2"` {
+		t.Errorf("edited: %s", edited.text)
+	}
+	s.want(s.call("PATCH", path, token, `{"owner":"x"}`, "If-Match", `"1"`), 412, "stale")
+	versions := s.want(s.call("GET", path+"/versions", token, nil), 200, "").rows("data")
+	if len(versions) != 2 || versions[0].num("version") != 2 || len(versions[0].body["changed"].([]any)) != 3 || versions[1].str("expression") != "0 3 * * *" || versions[1].at("by").str("kind") != "key" {
+		t.Errorf("versions: %v", versions)
+	}
+	back := s.want(s.call("POST", path+"/rollback", token, `{"version":1}`), 200, "")
+	if back.str("expression") != "0 3 * * *" || back.str("owner") != "ops" || back.num("version") != 3 || back.body["max_failures_in_a_row"] != nil {
+		t.Errorf("rolled back: %s", back.text)
+	}
+	s.refused(s.call("POST", path+"/rollback", token, `{"version":9}`), "body.version")
+	paused := s.want(s.call("POST", path+"/pause", token, `{"reason":"holiday"}`), 200, "")
+	if paused.body["enabled"] != false || paused.str("paused_by") == "" || paused.str("pause_reason") != "holiday" || paused.body["next_run_at"] != nil || paused.num("version") != 3 {
+		t.Errorf("paused: %s", paused.text)
+	}
+	run := s.want(s.call("POST", path+"/trigger", token, nil, "Idempotency-Key", "now"), 201, "")
+	if run.str("outcome") != "dispatched" || run.str("origin") != "manual:"+run.str("id") || run.str("result_state") != "ready" || run.str("task_id") == "" {
+		t.Errorf("triggered: %s", run.text)
+	}
+	if again := s.want(s.call("POST", path+"/trigger", token, nil, "Idempotency-Key", "now"), 201, ""); again.str("id") != run.str("id") {
+		t.Errorf("triggered again: %s", again.text)
+	}
+	task := s.task(token, run.str("task_id"))
+	if task.str("schedule_id") != id || task.str("run_id") != run.str("id") || task.at("payload").str("for") != run.str("scheduled_for") {
+		t.Errorf("its task: %s", task.text)
+	}
+	second := s.want(s.call("POST", path+"/trigger", token, `{"reason":"once more"}`), 201, "")
+	if second.str("outcome") != "skipped_overlap" || second.str("cause") == "" || second.body["task_id"] != nil || second.body["result_state"] != nil {
+		t.Errorf("triggered while it runs: %s", second.text)
+	}
+	if resumed := s.want(s.call("POST", path+"/resume", token, nil), 200, ""); resumed.body["enabled"] != true || resumed.body["paused_by"] != nil || resumed.str("next_run_at") == "" || resumed.at("last_run").str("run_id") != second.str("id") {
+		t.Errorf("resumed: %s", resumed.text)
+	}
+	w := s.register(s.acme, nil)
+	w.report(done(w.claim(1, 0)[0], "fine"))
+	runs := s.want(s.call("GET", path+"/runs?order=asc&limit=1&count=true", token, nil), 200, "")
+	if rows := runs.rows("data"); len(rows) != 1 || rows[0].str("result_state") != "succeeded" || rows[0].str("finished_at") == "" || runs.at("total").num("value") != 2 || runs.str("next_cursor") == "" {
+		t.Errorf("the runs: %s", runs.text)
+	}
+	if r := s.want(s.call("GET", path, token, nil), 200, ""); r.str("last_success_at") == "" || r.body["p50_seconds"] == nil {
+		t.Errorf("after its success: %s", r.text)
+	}
+	if list := s.want(s.call("GET", "/v1/schedules?count=true", token, nil), 200, ""); len(list.rows("data")) != 1 || list.at("total").num("value") != 1 {
+		t.Errorf("the list: %s", list.text)
+	}
+	other := s.scheduler("blue")
+	s.want(s.call("GET", path, other, nil), 404, "not_found")
+	s.want(s.call("POST", path+"/trigger", other, nil), 404, "not_found")
+	if list := s.want(s.call("GET", "/v1/schedules", other, nil), 200, ""); len(list.rows("data")) != 0 {
+		t.Errorf("another tenant sees %s", list.text)
+	}
+	s.want(s.call("DELETE", path, token, nil, "If-Match", `"1"`), 412, "stale")
+	s.want(s.call("DELETE", path, token, nil), 204, "")
+	s.want(s.call("GET", path, token, nil), 404, "not_found")
+	s.want(s.call("POST", "/v1/schedules", token, daily(nil)), 201, "")
+}
+
+func TestAnIntervalFiresByItself(t *testing.T) {
+	s := newStage(t)
+	token := s.scheduler("acme")
+	made := s.want(s.call("POST", "/v1/schedules", token, map[string]any{"name": "tick", "kind": "interval", "every_seconds": 1, "overlap_policy": "allow", "task": map[string]any{"type": "x"}}), 201, "")
+	path := "/v1/schedules/" + made.str("id")
+	var rows []reply
+	s.await("two runs", func() bool {
+		rows = s.want(s.call("GET", path+"/runs?order=asc", token, nil), 200, "").rows("data")
+		return len(rows) >= 2
+	})
+	if rows[0].str("outcome") != "dispatched" || rows[0].str("origin") != "timer" || rows[0].num("late_seconds") > 2 || rows[0].str("task_id") == "" || rows[0].str("scheduled_for") == rows[1].str("scheduled_for") {
+		t.Errorf("the runs: %v", rows)
+	}
+	events := s.want(s.call("GET", "/v1/events?name=schedule.fired", token, nil), 200, "").rows("data")
+	if len(events) < 2 || events[0].str("schedule_id") != made.str("id") || events[0].str("task_id") == "" {
+		t.Errorf("the events: %v", events)
+	}
+}
+
+func TestSchedulesAreRefusedByTheFieldAtFault(t *testing.T) {
+	s := newStage(t)
+	token := s.scheduler("acme")
+	task := func(more map[string]any) map[string]any {
+		body := map[string]any{"type": "x"}
+		for name, value := range more {
+			body[name] = value
+		}
+		return map[string]any{"task": body}
+	}
+	for i, c := range []struct {
+		change map[string]any
+		field  string
+	}{
+		{map[string]any{"name": nil}, "body.name"},
+		{map[string]any{"name": "Not A Name"}, "body.name"},
+		{map[string]any{"kind": "event"}, "body.kind"},
+		{map[string]any{"kind": "weekly"}, "body.kind"},
+		{map[string]any{"kind": "interval"}, "body.expression"},
+		{map[string]any{"kind": "interval", "expression": nil, "every_seconds": 0}, "body.every_seconds"},
+		{map[string]any{"kind": "once", "expression": nil}, "body.run_at"},
+		{map[string]any{"kind": "once", "expression": nil, "run_at": "2020-01-01T00:00:00Z"}, "body.run_at"},
+		{map[string]any{"expression": "0 0 31 4 *"}, "body.expression"},
+		{map[string]any{"timezone": "Nowhere/City"}, "body.timezone"},
+		{map[string]any{"misfire_policy": "always"}, "body.misfire_policy"},
+		{map[string]any{"catch_up_limit": 1001}, "body.catch_up_limit"},
+		{map[string]any{"overlap_policy": "often"}, "body.overlap_policy"},
+		{map[string]any{"calendar_exclude": []string{"tomorrow"}}, "body.calendar_exclude"},
+		{map[string]any{"start_at": "2030-01-01T00:00:00Z", "end_at": "2029-01-01T00:00:00Z"}, "body.end_at"},
+		{map[string]any{"partitions": 4}, "body.partitions"},
+		{map[string]any{"workflow": map[string]any{}}, "body.workflow"},
+		{map[string]any{"flexible_seconds": 60}, "body.flexible_seconds"},
+		{map[string]any{"runbook_url": "ftp:x"}, "body.runbook_url"},
+		{map[string]any{"colour": "red"}, "body.colour"},
+		{map[string]any{"task": nil}, "body.task"},
+		{task(map[string]any{"type": nil}), "body.task.type"},
+		{task(map[string]any{"priority": 101}), "body.task.priority"},
+		{task(map[string]any{"run_at": "2030-01-01T00:00:00Z"}), "body.task.run_at"},
+		{task(map[string]any{"idempotency_key": "k"}), "body.task.idempotency_key"},
+		{task(map[string]any{"payload": "{{vars.city}}"}), "body.task.payload"},
+		{task(map[string]any{"lane": "nowhere"}), "body.task.lane"},
+	} {
+		r := s.call("POST", "/v1/schedules", token, daily(c.change))
+		if r.status != 422 {
+			t.Errorf("%d: %v: %d %s", i, c.change, r.status, r.text)
+			continue
+		}
+		s.refused(r, c.field)
+	}
+	s.want(s.call("POST", "/v1/schedules", s.acme, daily(nil)), 403, "scope_required")
+	s.want(s.call("GET", "/v1/schedules/nothing", token, nil), 404, "not_found")
+	s.want(s.call("POST", "/v1/schedules/sch_x/trigger", token, nil), 404, "not_found")
+}

@@ -31,6 +31,8 @@ type Input struct {
 	Description      string              `json:"description,omitempty"`
 	Dedupe           *DedupeView         `json:"dedupe,omitempty"`
 	RunIf            string              `json:"run_if,omitempty"`
+	ScheduleID       string              `json:"schedule_id,omitempty"`
+	RunID            string              `json:"run_id,omitempty"`
 }
 
 // taskReader reads the tasks of one body.
@@ -226,7 +228,7 @@ func (r *taskReader) idOf(n dag.Node) models.ID {
 var nothingKept = json.RawMessage("{}")
 
 func (in *Input) text() json.RawMessage {
-	if in.RunAt == 0 && in.DelaySeconds == 0 && in.ExpiresInSeconds == 0 && in.EstimatedCostUSD == nil && in.RetryPolicy == nil && len(in.Labels) == 0 && in.Description == "" && in.Dedupe == nil && in.RunIf == "" {
+	if in.RunAt == 0 && in.DelaySeconds == 0 && in.ExpiresInSeconds == 0 && in.EstimatedCostUSD == nil && in.RetryPolicy == nil && len(in.Labels) == 0 && in.Description == "" && in.Dedupe == nil && in.RunIf == "" && in.RunID == "" {
 		return nothingKept
 	}
 	text, err := json.Marshal(in)

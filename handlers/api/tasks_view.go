@@ -142,6 +142,7 @@ func viewTask(row *postgres.TaskRow, environment string, in postgres.Include, li
 		Description: handlers.Null(input.Description), Key: handlers.Null(row.Key),
 	}
 	v.Dedupe, v.NeedsApproval, v.RunIf = input.Dedupe, row.Has(models.NeedsApproval), handlers.Null(input.RunIf)
+	v.ScheduleID, v.RunID = handlers.Null(input.ScheduleID), handlers.Null(input.RunID)
 	if input.RetryPolicy != nil {
 		v.RetryPolicy = *input.RetryPolicy
 	}

@@ -26,6 +26,7 @@ func (s *Store) Apply(_ context.Context, p *models.Plan) (*models.Effects, error
 	s.insert(p)
 	s.unusual(p)
 	s.flows(p)
+	s.schedule(&p.Schedules)
 	for i := range p.Changes {
 		after := p.Changes[i].After
 		old := s.tasks[refOf(&after)]

@@ -16,7 +16,7 @@ func (s *Store) check(p *models.Plan) error {
 	if _, taken := s.batches[p.Batch]; taken || p.Batch <= 0 {
 		return models.Errorf(models.BadData, "batch %d exists", p.Batch)
 	}
-	for _, look := range []func(*models.Plan) error{s.checkNames, s.checkWorkflows, s.checkTasks, s.checkBeside, s.checkLate, s.checkChanges} {
+	for _, look := range []func(*models.Plan) error{s.checkNames, s.checkWorkflows, s.checkTasks, s.checkBeside, s.checkLate, s.checkChanges, s.checkSchedules} {
 		if err := look(p); err != nil {
 			return err
 		}

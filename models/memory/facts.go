@@ -54,6 +54,7 @@ func (s *Store) Facts(_ context.Context, need *models.Need) (*models.Facts, erro
 			f.Dedupes[ref] = models.Deduped{Dedupe: d, Row: s.tasks[models.TaskRef{Env: ref.Env, ID: d.Task}]}
 		}
 	}
+	f.Schedules = s.works(need.Schedules)
 	known(need.Tasks, s.tasks, f.Tasks)
 	known(need.Once, s.once, f.Once)
 	known(need.Done, s.done, f.Done)

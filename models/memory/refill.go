@@ -84,6 +84,7 @@ func (s *Store) Load(_ context.Context, heads, most int) (*models.Snapshot, erro
 		heads = min(heads, max(1, most/n))
 	}
 	out.HeldFlows = s.heldFlows()
+	out.Schedules = s.scheduleSnapshot()
 	out.Signals = sorted(s.signals, models.ID.Compare)
 	for _, line := range slices.SortedFunc(maps.Keys(s.lines.of), compareLines) {
 		marks := s.lines.of[line]

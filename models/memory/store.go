@@ -89,6 +89,7 @@ type rows struct {
 	below     indexed[models.TaskRef, models.ID] // children by parent
 	spends    map[models.TaskRef]models.Spend    // by workflow
 	waitsFor  map[models.TaskRef][]models.ID     // whom a task waited for
+	scheduleRows
 }
 
 // Recorded is an event with the batch that wrote it.
@@ -141,7 +142,7 @@ func newRows() rows {
 		counts: map[models.TaskRef]models.Counts{}, staged: newIndexed[models.ID](compareRefs), holders: map[models.IdemRef]models.ID{},
 		overrides: map[models.TaskRef]models.Override{}, signals: map[models.ID]models.Signal{}, qualities: map[qualityKey]models.Quality{},
 		dedupes: map[models.IdemRef]models.Dedupe{}, children: map[models.ChildRef]models.ID{}, below: newIndexed[models.TaskRef](models.ID.Compare),
-		spends: map[models.TaskRef]models.Spend{}, waitsFor: map[models.TaskRef][]models.ID{},
+		spends: map[models.TaskRef]models.Spend{}, waitsFor: map[models.TaskRef][]models.ID{}, scheduleRows: newScheduleRows(),
 	}
 }
 

@@ -49,7 +49,10 @@ func configure(pipe *pipeline, p *models.Plan) error {
 			int8Param(int64(p.At)),
 		}})
 	}
-	return failed
+	if failed != nil {
+		return failed
+	}
+	return schedules(pipe, &p.Schedules)
 }
 
 func same[T any](v T) T { return v }

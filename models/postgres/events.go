@@ -40,6 +40,7 @@ func appendEvent(b []byte, e *models.Event) []byte {
 	b = strconv.AppendInt(append(b, `,"at":`...), int64(e.At), 10)
 	b = appendID(b, `,"task":"`, e.Task)
 	b = appendID(b, `,"workflow":"`, e.Workflow)
+	b = appendID(b, `,"schedule":"`, e.Schedule)
 	b = appendSome(b, `,"state":`, e.State)
 	if e.Attempt != 0 {
 		b = strconv.AppendInt(append(b, `,"attempt":`...), int64(e.Attempt), 10)

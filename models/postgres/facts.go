@@ -18,7 +18,7 @@ func (w *Writer) Facts(ctx context.Context, need *models.Need) (*models.Facts, e
 		Workflows: map[models.TaskRef]models.Workflow{}, Once: map[models.OnceRef]models.Once{}, Done: map[models.ID]int64{},
 		Slices: map[models.ID][]models.Task{}, Stagings: map[models.ID]models.Staging{}, Policies: map[models.TaskRef]models.RetryPolicy{},
 		Tokens: map[models.TokenRef]models.Attempt{}, Children: map[models.ChildRef]models.Task{}, Dedupes: map[models.IdemRef]models.Deduped{},
-		Judged: map[models.TaskRef]models.Judged{},
+		Judged: map[models.TaskRef]models.Judged{}, Schedules: map[models.TaskRef]models.ScheduleWork{},
 	}
 	var now models.Instant
 	var bad error
@@ -92,6 +92,10 @@ func factsOf(need *models.Need, f *models.Facts, bad *error) (calls []call) {
 		d.Env, d.Task = d.Row.Env, d.Row.ID
 		f.Dedupes[models.IdemRef{Env: d.Env, Key: d.Key}] = d
 	}, int4Array(need.Dedupes, func(r models.IdemRef) int32 { return r.Env }), textArray(need.Dedupes, func(r models.IdemRef) string { return r.Key }))
+	add(len(need.Schedules), "fact_schedules", func(c *columns) {
+		ref := models.TaskRef{Env: c.int4(), ID: c.id()}
+		f.Schedules[ref] = models.ScheduleWork{Task: c.json(), Given: c.json()}
+	}, int4Array(need.Schedules, env), idArray(need.Schedules, id))
 	calls = append(calls, judgedOf(need.Judged, f, bad)...)
 	for i := range need.Slices {
 		calls = append(calls, sliceOf(&need.Slices[i], f))

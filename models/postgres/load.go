@@ -33,6 +33,7 @@ func (w *Writer) load(ctx context.Context, l *link, heads, most int) (*models.Sn
 	out := &models.Snapshot{}
 	var bad error
 	calls := append(loadConfiguration(out, &bad), loadTasks(out)...)
+	calls = append(calls, loadSchedules(&out.Schedules, &bad)...)
 	calls = append(calls,
 		call{name: "load_batch", read: func(c *columns) { out.Batch = c.int8(); w.clock(c.instant()) }},
 		call{name: "clock", read: func(c *columns) { out.Now = c.instant() }})

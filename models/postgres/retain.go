@@ -74,6 +74,9 @@ var plainRules = []plainRule{
 	{"logs", keepLogs, `DELETE FROM logs WHERE id IN (SELECT id FROM (SELECT id, at FROM logs ORDER BY id LIMIT $2) oldest WHERE at < $1)`},
 	{"signals", keepWork, `DELETE FROM signals WHERE id IN (SELECT id FROM signals
 			WHERE id < (lpad(to_hex($1::bigint / 1000), 12, '0') || repeat('0', 20))::uuid LIMIT $2)`},
+	{"schedule_runs", keepWork, `DELETE FROM schedule_runs WHERE (env, id) IN (SELECT env, id FROM schedule_runs
+			WHERE id < (lpad(to_hex($1::bigint / 1000), 12, '0') || repeat('0', 20))::uuid
+			AND (finished_at IS NOT NULL OR task IS NULL AND outcome <> '') LIMIT $2)`},
 	{"cursors", keepWork, `DELETE FROM cursors WHERE id IN (SELECT id FROM cursors WHERE finished AND at < $1 LIMIT $2)`},
 	{"stagings", keepFlipped, `DELETE FROM stagings WHERE id IN (SELECT s.id FROM stagings s WHERE s.flipped AND s.at < $1
 			AND NOT EXISTS (SELECT FROM tasks t WHERE t.staging = s.id AND t.state = 0) LIMIT $2)`},

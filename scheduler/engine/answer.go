@@ -26,6 +26,10 @@ type Answer struct {
 	Kind        *models.Kind        `json:"kind,omitempty"`
 	Lane        *models.Lane        `json:"lane,omitempty"`
 	Looked      *Looked             `json:"looked,omitempty"`
+
+	Schedule      *models.Schedule      `json:"schedule,omitempty"`
+	ScheduleState *models.ScheduleState `json:"schedule_state,omitempty"`
+	Run           *models.Run           `json:"run,omitempty"`
 }
 
 // Submitted answers a Submit or Flip.

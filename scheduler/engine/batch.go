@@ -24,6 +24,8 @@ type batch struct {
 	flows     []*flow // touched
 	ended     map[models.ID]int
 	notes     notes
+	schedules []*schedule // touched
+	runs      []*scheduleRun
 }
 
 // change is a task's row in this batch: as it was before, and as it will be.
@@ -67,6 +69,7 @@ func (e *Engine) finish() (*models.Plan, []Reply) {
 		f()
 	}
 	e.finishFlows()
+	e.finishSchedules()
 	e.usual = (e.usual + len(p.Events)) / 2
 	return p, e.b.replies
 }
@@ -219,6 +222,7 @@ func (e *Engine) conclude(c *change, cause models.Cause, to models.State, name s
 		e.shut(c.row.Env, c.row.Workflow, models.FlowStopped, true)
 	}
 	e.note(tallyOf(to), &c.row)
+	e.runMoved(c)
 	return e.event(c, name)
 }
 

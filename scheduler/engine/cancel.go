@@ -92,6 +92,7 @@ func (e *Engine) revive(c *change, reason string) {
 		e.shut(c.row.Env, c.row.Workflow, models.FlowStopped, false)
 	}
 	e.becomeReady(c, models.Redriven)
+	e.runMoved(c)
 	e.event(c, "task.redriven").Reason = reason
 }
 

@@ -35,6 +35,7 @@ type Command struct {
 	Spawn     *Spawn     `json:"spawn,omitempty"`
 	Steer     *Steer     `json:"steer,omitempty"`
 	Skip      *Skip      `json:"skip,omitempty"`
+	Trigger   *Trigger   `json:"trigger,omitempty"`
 	Tick      *Tick      `json:"tick,omitempty"`
 }
 
@@ -261,11 +262,16 @@ type Configure struct {
 	Kind        *models.Kind        `json:"kind,omitempty"`
 	Lane        *models.Lane        `json:"lane,omitempty"`
 	DeleteLane  *models.Lane        `json:"delete_lane,omitempty"` // Env, Name and Version
-	New         bool                `json:"new,omitempty"`
-	Version     int64               `json:"version,omitempty"` // the If-Match, 0: none sent
-	Once        *Once               `json:"once,omitempty"`
-	Action      string              `json:"action"` // for the audit, like "lane.pause"
-	Reason      string              `json:"reason,omitempty"`
+	Schedule    *models.Schedule    `json:"schedule,omitempty"`
+	// Enabled goes with Schedule; nil leaves it as it stands.
+	Enabled        *bool           `json:"enabled,omitempty"`
+	DeleteSchedule *models.TaskRef `json:"delete_schedule,omitempty"`
+	SwitchSchedule *SwitchSchedule `json:"switch_schedule,omitempty"`
+	New            bool            `json:"new,omitempty"`
+	Version        int64           `json:"version,omitempty"` // the If-Match, 0: none sent
+	Once           *Once           `json:"once,omitempty"`
+	Action         string          `json:"action"` // for the audit, like "lane.pause"
+	Reason         string          `json:"reason,omitempty"`
 }
 
 // Look asks for live facts; it commits nothing. Exactly one field is set.

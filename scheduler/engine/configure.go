@@ -23,6 +23,12 @@ func (e *Engine) configure(cmd *Command) (*Answer, error) {
 		return e.putLane(cmd)
 	case c.DeleteLane != nil:
 		return e.deleteLane(cmd)
+	case c.Schedule != nil:
+		return e.putSchedule(cmd)
+	case c.DeleteSchedule != nil:
+		return e.deleteSchedule(cmd)
+	case c.SwitchSchedule != nil:
+		return e.switchSchedule(cmd)
 	}
 	return nil, models.Errorf(models.InvalidRequest, "the command configures nothing")
 }

@@ -1,0 +1,281 @@
+package api
+
+import (
+	"encoding/json"
+	"math"
+	"reflect"
+
+	"github.com/gofiber/fiber/v2"
+
+	"nightshift/handlers"
+	"nightshift/handlers/body"
+	"nightshift/models"
+	"nightshift/scheduler/calendar"
+)
+
+// Bounds of what a schedule may say.
+const (
+	mostGrace    = maxDurationSeconds
+	mostCatchUp  = 1000
+	mostJitter   = 86_400
+	mostExcluded = 1000
+)
+
+// ScheduleInput describes a schedule as it is sent; it is read member by member, not through this type.
+type ScheduleInput struct {
+	Name            string        `json:"name" required:"true"`
+	Kind            string        `json:"kind" enum:"cron,interval,once" required:"true"`
+	Expression      string        `json:"expression" doc:"of cron: five fields, six with seconds first, or a macro"`
+	Timezone        string        `json:"timezone" doc:"UTC when left out"`
+	Gap             string        `json:"dst_gap" enum:"shift,skip"`
+	Fold            string        `json:"dst_overlap" enum:"first,second,both"`
+	EverySeconds    int64         `json:"every_seconds" doc:"of interval"`
+	IntervalFrom    string        `json:"interval_from" enum:"start,end" doc:"end: from the end of the run before"`
+	RunAt           handlers.Time `json:"run_at" doc:"of once"`
+	Task            TaskInput     `json:"task" required:"true" doc:"its payload may use {{scheduled_for}}, {{run_id}}, {{partition.index}}, {{partition.count}}"`
+	Misfire         string        `json:"misfire_policy" enum:"skip,run_once,catch_up"`
+	Grace           int64         `json:"misfire_grace_seconds" doc:"60 when left out; an occurrence later than that is missed"`
+	CatchUp         int64         `json:"catch_up_limit" doc:"100 when left out: the newest so many of the missed ones run"`
+	Overlap         string        `json:"overlap_policy" enum:"skip,queue_one,allow,cancel_previous"`
+	ExpiresIn       int64         `json:"expires_in_seconds" doc:"now, or not at all: its work never starts later than that"`
+	Jitter          int64         `json:"jitter_seconds" doc:"its work starts up to so much later, the same for an occurrence each time"`
+	MostFailures    int32         `json:"max_failures_in_a_row" doc:"then it pauses"`
+	Enabled         bool          `json:"enabled" doc:"true when left out"`
+	StartAt         handlers.Time `json:"start_at"`
+	EndAt           handlers.Time `json:"end_at"`
+	CalendarExclude []string      `json:"calendar_exclude" doc:"dates of its own clock on which nothing runs"`
+	Description     string        `json:"description"`
+	Owner           string        `json:"owner"`
+	RunbookURL      string        `json:"runbook_url"`
+}
+
+// plain is a rule of which only the defaults are said.
+func plain() models.ScheduleRule {
+	return models.ScheduleRule{Timezone: "UTC", Gap: "shift", Fold: "first", Misfire: "run_once", GraceSeconds: 60, CatchUp: 100, Overlap: "skip"}
+}
+
+// scheduleDraft is a schedule while its members are read over what stands.
+type scheduleDraft struct {
+	row     *models.Schedule
+	rule    *models.ScheduleRule
+	preset  models.ScheduleRule
+	enabled *bool
+	tasks   *taskReader
+	problem *body.Problems
+}
+
+// word reads one of some words, null for the preset.
+func word(into func(*models.ScheduleRule) *string, words ...string) func(*scheduleDraft, body.Value) {
+	return func(d *scheduleDraft, v body.Value) {
+		if *into(d.rule) = *into(&d.preset); !v.Null() {
+			*into(d.rule) = v.OneOf(words...)
+		}
+	}
+}
+
+// free reads a text that the calendar or nobody judges.
+func free(into func(*models.ScheduleRule) *string, most int) func(*scheduleDraft, body.Value) {
+	return func(d *scheduleDraft, v body.Value) {
+		if *into(d.rule) = *into(&d.preset); !v.Null() {
+			*into(d.rule) = v.String(0, most)
+		}
+	}
+}
+
+func whole(into func(*models.ScheduleRule) *int64, least, most int64) func(*scheduleDraft, body.Value) {
+	return func(d *scheduleDraft, v body.Value) {
+		if *into(d.rule) = *into(&d.preset); !v.Null() {
+			*into(d.rule) = v.Int(least, most)
+		}
+	}
+}
+
+func when(into func(*models.ScheduleRule) *models.Instant) func(*scheduleDraft, body.Value) {
+	return func(d *scheduleDraft, v body.Value) {
+		if *into(d.rule) = 0; !v.Null() {
+			*into(d.rule) = v.Time()
+		}
+	}
+}
+
+// scheduleMembers say how each member of a schedule is read.
+var scheduleMembers = map[string]func(*scheduleDraft, body.Value){
+	"name":                  func(d *scheduleDraft, v body.Value) { d.row.Name = v.Name() },
+	"kind":                  (*scheduleDraft).kind,
+	"expression":            free(func(r *models.ScheduleRule) *string { return &r.Expression }, 1000),
+	"timezone":              free(func(r *models.ScheduleRule) *string { return &r.Timezone }, 200),
+	"dst_gap":               word(func(r *models.ScheduleRule) *string { return &r.Gap }, "shift", "skip"),
+	"dst_overlap":           word(func(r *models.ScheduleRule) *string { return &r.Fold }, "first", "second", "both"),
+	"every_seconds":         whole(func(r *models.ScheduleRule) *int64 { return &r.EverySeconds }, math.MinInt64, math.MaxInt64),
+	"interval_from":         (*scheduleDraft).intervalFrom,
+	"run_at":                when(func(r *models.ScheduleRule) *models.Instant { return &r.RunAt }),
+	"task":                  (*scheduleDraft).task,
+	"misfire_policy":        word(func(r *models.ScheduleRule) *string { return &r.Misfire }, "skip", "run_once", "catch_up"),
+	"misfire_grace_seconds": whole(func(r *models.ScheduleRule) *int64 { return &r.GraceSeconds }, 0, mostGrace),
+	"catch_up_limit":        whole(func(r *models.ScheduleRule) *int64 { return &r.CatchUp }, 0, mostCatchUp),
+	"overlap_policy":        word(func(r *models.ScheduleRule) *string { return &r.Overlap }, "skip", "queue_one", "allow", "cancel_previous"),
+	"expires_in_seconds":    whole(func(r *models.ScheduleRule) *int64 { return &r.ExpireSeconds }, 1, maxDurationSeconds),
+	"jitter_seconds":        whole(func(r *models.ScheduleRule) *int64 { return &r.JitterSeconds }, 0, mostJitter),
+	"max_failures_in_a_row": (*scheduleDraft).mostFailures,
+	"enabled":               (*scheduleDraft).setEnabled,
+	"start_at":              when(func(r *models.ScheduleRule) *models.Instant { return &r.StartAt }),
+	"end_at":                when(func(r *models.ScheduleRule) *models.Instant { return &r.EndAt }),
+	"calendar_exclude":      (*scheduleDraft).exclude,
+	"description":           free(func(r *models.ScheduleRule) *string { return &r.Description }, maxDescriptionBytes),
+	"owner":                 free(func(r *models.ScheduleRule) *string { return &r.Owner }, 200),
+	"runbook_url":           free(func(r *models.ScheduleRule) *string { return &r.RunbookURL }, 2000),
+}
+
+// scheduleUnbuilt names members that ask for what does not exist yet.
+var scheduleUnbuilt = map[string]string{
+	"event": "", "drain": "", "workflow": "", "partitions": "", "flexible_seconds": "", "complete_within_seconds": "",
+}
+
+// readScheduleBody reads a body over what stands and checks the whole.
+func readScheduleBody(d *handlers.Deps, c *fiber.Ctx, text []byte, row *models.Schedule) (enabled *bool, err error) {
+	r := reader(d, c)
+	before := row.Rule
+	draft := &scheduleDraft{row: row, rule: &row.Rule, preset: plain(), tasks: r, problem: r.problem}
+	v, err := body.Open(text, "body", r.problem)
+	if err != nil {
+		return nil, err
+	}
+	v.Members(draft.member)
+	draft.finish()
+	if err := r.err(); err != nil {
+		return nil, err
+	}
+	return draft.enabled, checkRule(row, before, d.Now())
+}
+
+func (d *scheduleDraft) member(name string, v body.Value) {
+	if neutral, is := scheduleUnbuilt[name]; is {
+		refuseUnbuilt(v, neutral)
+		return
+	}
+	if read, known := scheduleMembers[name]; known {
+		read(d, v)
+		return
+	}
+	v.Wrong("there is no such field")
+}
+
+func (d *scheduleDraft) kind(v body.Value) {
+	if v.IsString() && (v.Loose() == "event" || v.Loose() == "drain") {
+		v.Wrong("%q is not available in this version", v.Loose())
+		return
+	}
+	d.rule.Kind = v.OneOf("cron", "interval", "once")
+}
+
+func (d *scheduleDraft) intervalFrom(v body.Value) {
+	if d.rule.FromEnd = false; !v.Null() {
+		d.rule.FromEnd = v.OneOf("start", "end") == "end"
+	}
+}
+
+func (d *scheduleDraft) mostFailures(v body.Value) {
+	if d.rule.MostFailures = 0; !v.Null() {
+		d.rule.MostFailures = int32(v.Int(1, 1_000_000))
+	}
+}
+
+func (d *scheduleDraft) setEnabled(v body.Value) {
+	on := v.Null() || v.Bool()
+	d.enabled = &on
+}
+
+func (d *scheduleDraft) exclude(v body.Value) {
+	if d.rule.Exclude = nil; v.Null() {
+		return
+	}
+	if n := v.Elements(func(i int, e body.Value) {
+		if i < mostExcluded {
+			d.rule.Exclude = append(d.rule.Exclude, e.String(1, 40))
+		}
+	}); n > mostExcluded {
+		v.Wrong("must have at most %d dates", mostExcluded)
+	}
+}
+
+// task reads the template. What only one task can have is refused: runs make many.
+func (d *scheduleDraft) task(v body.Value) {
+	if v.Null() {
+		v.Wrong("is needed")
+		return
+	}
+	task := d.tasks.task(v)
+	for name, given := range map[string]bool{
+		"run_at": task.RunAt > 0, "idempotency_key": task.IdemKey != "", "dedupe": task.Dedupe != nil, "depends_on": len(task.DependsOn) > 0,
+	} {
+		if given {
+			d.problem.Addf(body.Dot(v.At, name), "a schedule's task has none: it is made anew for each run")
+		}
+	}
+	at := body.Dot(v.At, "payload")
+	marks, vars := calendar.Placeholders(string(task.Payload))
+	for _, name := range marks {
+		d.problem.Addf(at, "{{watermark.%s}} is not available in this version", handlers.Shorten(name, 60))
+	}
+	for _, name := range vars {
+		d.problem.Addf(at, "{{vars.%s}} is not available in this version", handlers.Shorten(name, 60))
+	}
+	text, err := json.Marshal(task)
+	if err != nil {
+		d.problem.Addf(v.At, "can't be kept: %s", err)
+		return
+	}
+	d.row.Work = models.ScheduleWork{Task: text, Given: json.RawMessage(v.Text)}
+}
+
+// finish checks what members say together.
+func (d *scheduleDraft) finish() {
+	need := func(given bool, name, of string) {
+		switch {
+		case d.rule.Kind == of && !given:
+			d.problem.Addf("body."+name, "is needed by kind %s", of)
+		case d.rule.Kind != of && d.rule.Kind != "" && given:
+			d.problem.Addf("body."+name, "is of kind %s", of)
+		}
+	}
+	if d.row.Name == "" && !d.problem.Any() {
+		d.problem.Addf("body.name", "is needed")
+	}
+	if d.rule.Kind == "" && !d.problem.Any() {
+		d.problem.Addf("body.kind", "is needed")
+	}
+	if d.row.Work.Task == nil && !d.problem.Any() {
+		d.problem.Addf("body.task", "is needed")
+	}
+	need(d.rule.Expression != "", "expression", "cron")
+	need(d.rule.RunAt > 0, "run_at", "once")
+	if d.rule.Kind != "interval" {
+		need(d.rule.EverySeconds != 0, "every_seconds", "interval")
+		need(d.rule.FromEnd, "interval_from", "interval")
+	}
+	if start, end := d.rule.StartAt, d.rule.EndAt; end > 0 && end < start {
+		d.problem.Addf("body.end_at", "must not be before start_at")
+	}
+	if url := d.rule.RunbookURL; url != "" && !isWebURL(url) {
+		d.problem.Addf("body.runbook_url", "is no URL of the form https://…")
+	}
+}
+
+// checkRule lets the calendar judge. Whether it ever fires is asked only of what says when: the description of a schedule
+// that is over may still be edited.
+func checkRule(row *models.Schedule, before models.ScheduleRule, now models.Instant) error {
+	created := row.CreatedAt
+	if created == 0 {
+		created = now
+	}
+	if !reflect.DeepEqual(timing(row.Rule), timing(before)) {
+		return refusedSchedule(calendar.CheckRule(&row.Rule, created, now, leastInterval))
+	}
+	return nil
+}
+
+func timing(r models.ScheduleRule) models.ScheduleRule {
+	r.Description, r.Owner, r.RunbookURL, r.MostFailures, r.JitterSeconds = "", "", "", 0, 0
+	r.Misfire, r.GraceSeconds, r.CatchUp, r.Overlap, r.ExpireSeconds = "", 0, 0, "", 0
+	return r
+}

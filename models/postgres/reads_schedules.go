@@ -1,0 +1,147 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"nightshift/models"
+)
+
+// ScheduleRow is a schedule with what stands of it.
+type ScheduleRow struct {
+	models.Schedule
+	State models.ScheduleState
+	// P50 and P95 are how long its last hundred runs took, from firing to their end; nil before any ended.
+	P50, P95 *float64
+}
+
+// RunRow is a run with the state that its work has now.
+type RunRow struct {
+	models.Run
+	Made bool // it has work, whose State stands
+}
+
+const scheduleColumns = `s.env, s.id, s.name, s.rule::text, s.task::text, s.given::text, s.by::text, s.created_at, s.updated_at, s.version,
+	t.enabled, t.paused_by, t.pause_reason, t.mark, t.until, t.last_run, t.last_outcome, t.last_for, t.last_late_ms, t.last_success, t.last_end,
+	t.failures, took.p50, took.p95`
+
+const scheduleTables = `schedules s JOIN schedule_states t ON t.env = s.env AND t.id = s.id,
+	LATERAL (SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY took) AS p50, percentile_cont(0.95) WITHIN GROUP (ORDER BY took) AS p95
+		FROM (SELECT (r.finished_at - r.fired_at) / 1e6::float8 AS took FROM schedule_runs r
+			WHERE r.env = s.env AND r.schedule = s.id AND r.finished_at IS NOT NULL ORDER BY r.id DESC LIMIT 100) lately) took`
+
+func readSchedule(row pgx.CollectableRow) (v ScheduleRow, err error) {
+	var rule, task, given, by string
+	s := &v.State
+	err = row.Scan(&v.Env, (*[16]byte)(&v.ID), &v.Name, &rule, &task, &given, &by, &v.CreatedAt, &v.UpdatedAt, &v.Version,
+		&s.Enabled, &s.PausedBy, &s.PauseReason, &s.Mark, &s.Until, (*[16]byte)(&s.LastRun), &s.LastOutcome, &s.LastFor, &s.LastLateMS,
+		&s.LastSuccess, &s.LastEnd, &s.Failures, &v.P50, &v.P95)
+	s.Env, s.ID = v.Env, v.ID
+	v.Work = models.ScheduleWork{Task: json.RawMessage(task), Given: json.RawMessage(given)}
+	for text, into := range map[string]any{rule: &v.Rule, by: &v.By} { // any order: each on its own
+		if err == nil {
+			err = json.Unmarshal([]byte(text), into)
+		}
+	}
+	return v, err
+}
+
+// Schedule finds a schedule by its TypeID or name.
+func (w *World) Schedule(ctx context.Context, scope Scope, env int32, name string) (ScheduleRow, error) {
+	where, arg := named(models.SchedulePrefix, "name", name)
+	return one(ctx, w.db.For(scope), "schedule", name, readSchedule,
+		`SELECT `+scheduleColumns+` FROM `+scheduleTables+` WHERE s.env = $2 AND s.`+where, arg, env)
+}
+
+// IDList asks for a page of rows by their id.
+type IDList struct {
+	After models.ID // the last row of the page before; zero: from the beginning
+	Desc  bool
+	Limit int
+}
+
+// Schedules lists an environment's.
+func (w *World) Schedules(ctx context.Context, scope Scope, env int32, ask IDList) ([]ScheduleRow, int64, error) {
+	return idPage(ctx, w.db.For(scope), ask, readSchedule, scheduleTables, scheduleColumns, `schedules s`, `s`, `s.env = $1`, env)
+}
+
+const runColumns = `r.env, r.id, r.schedule, r.scheduled_for, r.origin, r.fired_at, r.outcome, r.cause, r.task, coalesce(t.state, r.state), r.late_ms, r.finished_at`
+
+func readRun(row pgx.CollectableRow) (v RunRow, err error) {
+	var task *[16]byte
+	var finished *int64
+	err = row.Scan(&v.Env, (*[16]byte)(&v.ID), (*[16]byte)(&v.Schedule), &v.ScheduledFor, &v.Origin, &v.FiredAt, &v.Outcome, &v.Cause,
+		&task, (*int16)(&v.Run.State), &v.LateMS, &finished)
+	if task != nil {
+		v.Task, v.Made = models.ID(*task), true
+	}
+	if finished != nil {
+		v.FinishedAt = models.Instant(*finished)
+	}
+	return v, err
+}
+
+const runTables = `schedule_runs r LEFT JOIN tasks t ON t.env = r.env AND t.id = r.task`
+
+// Runs lists the runs of a schedule.
+func (w *World) Runs(ctx context.Context, scope Scope, of models.TaskRef, ask IDList) ([]RunRow, int64, error) {
+	return idPage(ctx, w.db.For(scope), ask, readRun, runTables, runColumns, `schedule_runs r`, `r`, `r.env = $1 AND r.schedule = $2`, of.Env, [16]byte(of.ID))
+}
+
+// Run finds a run by its id.
+func (w *World) Run(ctx context.Context, scope Scope, env int32, id models.ID) (RunRow, error) {
+	return one(ctx, w.db.For(scope), "run", id.Text(models.RunPrefix), readRun, `SELECT `+runColumns+` FROM `+runTables+` WHERE r.env = $1 AND r.id = $2`, env, [16]byte(id))
+}
+
+const versionColumns = `v.env, v.schedule, v.name, v.rule::text, v.task::text, v.given::text, v.by::text, v.at, v.version`
+
+func readVersion(row pgx.CollectableRow) (v models.Schedule, err error) {
+	var rule, task, given, by string
+	err = row.Scan(&v.Env, (*[16]byte)(&v.ID), &v.Name, &rule, &task, &given, &by, &v.UpdatedAt, &v.Version)
+	v.Work = models.ScheduleWork{Task: json.RawMessage(task), Given: json.RawMessage(given)}
+	for text, into := range map[string]any{rule: &v.Rule, by: &v.By} { // any order: each on its own
+		if err == nil {
+			err = json.Unmarshal([]byte(text), into)
+		}
+	}
+	return v, err
+}
+
+// ScheduleVersions lists the versions of a schedule by their numbers.
+func (w *World) ScheduleVersions(ctx context.Context, scope Scope, of models.TaskRef, ask RowList) ([]models.Schedule, int64, error) {
+	return page(ctx, w.db.For(scope), ask, readVersion, `schedule_versions v`, versionColumns, `v.version`, `v.env = $1 AND v.schedule = $2`, of.Env, [16]byte(of.ID))
+}
+
+// ScheduleVersion finds one of them.
+func (w *World) ScheduleVersion(ctx context.Context, scope Scope, of models.TaskRef, version int64) (models.Schedule, error) {
+	return one(ctx, w.db.For(scope), "version", fmt.Sprint(version), readVersion,
+		`SELECT `+versionColumns+` FROM schedule_versions v WHERE v.env = $1 AND v.schedule = $2 AND v.version = $3`, of.Env, [16]byte(of.ID), version)
+}
+
+// idPage reads the rows of a page by their ids, and how many rows there are in all.
+func idPage[T any](ctx context.Context, as *Scoped, ask IDList, read func(pgx.CollectableRow) (T, error), tables, columns, counted, of, where string, args ...any) (out []T, total int64, err error) {
+	order, beyond := "ASC", ">"
+	if ask.Desc {
+		order, beyond = "DESC", "<"
+	}
+	from, given := where, args
+	if !ask.After.IsZero() {
+		from += fmt.Sprintf(" AND %s.id %s $%d", of, beyond, len(args)+1)
+		given = append(append([]any{}, args...), [16]byte(ask.After))
+	}
+	err = as.Read(ctx, func(tx pgx.Tx) error {
+		if err := tx.QueryRow(ctx, `SELECT count(*) FROM `+counted+` WHERE `+where, args...).Scan(&total); err != nil {
+			return err
+		}
+		rows, err := tx.Query(ctx, fmt.Sprintf(`SELECT %s FROM %s WHERE %s ORDER BY %s.id %s LIMIT %d`, columns, tables, from, of, order, ask.Limit), given...)
+		if err != nil {
+			return err
+		}
+		out, err = pgx.CollectRows(rows, read)
+		return err
+	})
+	return out, total, peopleError(err)
+}
