@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -208,5 +209,20 @@ func (w *Work) explain(d *handlers.Deps, c *fiber.Ctx) error {
 	default:
 		return err
 	}
+	if row.State == models.Pending {
+		if v.BlockedBy, err = w.deadDependencies(c, id, v.BlockedBy); err != nil {
+			return err
+		}
+	}
 	return handlers.Answer(c, fiber.StatusOK, v)
+}
+
+// deadDependencies adds to what blocks a task the dead letters among what it waits for: they end by a decision alone.
+func (w *Work) deadDependencies(c *fiber.Ctx, id models.ID, blocks []engine.Block) ([]engine.Block, error) {
+	caller := handlers.CallerOf(c)
+	dead, err := w.Reads.DeadDependencies(c.UserContext(), caller.Scope(), caller.Env, id)
+	if err != nil || len(dead) == 0 {
+		return blocks, err
+	}
+	return append(blocks, engine.Block{Reason: "dependency_dead", Detail: strings.Join(dead, ", ") + ": dead letters, to be redriven, skipped or discarded"}), nil
 }

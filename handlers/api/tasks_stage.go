@@ -28,6 +28,8 @@ type stager struct {
 	flow    models.ID // the workflow the tasks belong to, or zero
 	known   map[string]engine.Interned
 	ids     []models.ID
+	// settled are tasks outside the body that have ended, by what they ended as: their edges are fired or killed already.
+	settled map[models.ID]models.State
 }
 
 func (w *Work) newStager(d *handlers.Deps, c *fiber.Ctx, flow models.ID) *stager {
@@ -50,7 +52,15 @@ func (s *stager) part(tasks []engine.NewTask, first int) error {
 		part.Specs[i] = models.Spec{Env: s.env, ID: t.ID, Input: t.Input, Payload: t.Payload, Trace: t.Trace, Parent: t.RedriveOf}
 		part.Labels = append(part.Labels, t.Labels...)
 		for _, dep := range t.DependsOn {
-			part.Edges = append(part.Edges, models.Edge{Env: s.env, From: dep.Task, To: t.ID, On: dep.On})
+			edge := models.Edge{Env: s.env, From: dep.Task, To: t.ID, On: dep.On}
+			if state, ended := s.settled[dep.Task]; ended {
+				edge.State = dep.On.After(state)
+				part.Tasks[i].Remaining--
+				if edge.State == models.EdgeKilled {
+					part.Tasks[i].Killed++
+				}
+			}
+			part.Edges = append(part.Edges, edge)
 		}
 		s.ids = append(s.ids, t.ID)
 	}

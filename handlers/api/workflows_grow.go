@@ -142,7 +142,7 @@ func (w *Work) rerun(d *handlers.Deps, c *fiber.Ctx) error {
 		if err != nil {
 			return nil, err
 		}
-		rows, edges, err := w.behind(c, id, in.From)
+		rows, edges, before, err := w.behind(c, id, in.From)
 		if err != nil {
 			return nil, err
 		}
@@ -151,9 +151,7 @@ func (w *Work) rerun(d *handlers.Deps, c *fiber.Ctx) error {
 			return nil, err
 		}
 		flow := &engine.NewWorkflow{ID: d.Mint(), Name: old.Name, Priority: old.Priority, Input: old.Input, Stops: old.Stops, Budget: old.Budget, RerunOf: id}
-		answer, err := ask(d, c, func(cmd *engine.Command) {
-			cmd.Submit = &engine.Submit{Env: caller.Env, Tasks: tasks, Workflow: flow, Once: once}
-		})
+		answer, err := w.makeAnew(d, c, flow, tasks, before, once)
 		if err != nil {
 			return nil, err
 		}
@@ -169,17 +167,49 @@ func (w *Work) rerun(d *handlers.Deps, c *fiber.Ctx) error {
 	})
 }
 
+// makeAnew submits the tasks of a rerun; many are written to the side first, and then what lies before must have ended.
+func (w *Work) makeAnew(d *handlers.Deps, c *fiber.Ctx, flow *engine.NewWorkflow, tasks []engine.NewTask, before map[models.ID]models.State, once *engine.Once) (*engine.Answer, error) {
+	if len(tasks) <= stageAbove {
+		return ask(d, c, func(cmd *engine.Command) {
+			cmd.Submit = &engine.Submit{Env: handlers.CallerOf(c).Env, Tasks: tasks, Workflow: flow, Once: once}
+		})
+	}
+	inside := make(map[models.ID]bool, len(tasks))
+	for i := range tasks {
+		inside[tasks[i].ID] = true
+	}
+	s := w.newStager(d, c, flow.ID)
+	s.settled = map[models.ID]models.State{}
+	for i := range tasks {
+		for _, dep := range tasks[i].DependsOn {
+			if inside[dep.Task] {
+				continue
+			}
+			if state, known := before[dep.Task]; !known || dep.On.After(state) == models.EdgeOpen {
+				return nil, models.Errorf(models.StateConflict, "%s lies before the rerun and has not ended: more than %d tasks are rerun only when it has", dep.Task.Text(models.TaskPrefix), stageAbove)
+			}
+			s.settled[dep.Task] = before[dep.Task]
+		}
+	}
+	for first := 0; first < len(tasks); first += stageAbove {
+		if err := s.part(tasks[first:min(first+stageAbove, len(tasks))], first); err != nil {
+			return nil, err
+		}
+	}
+	return s.flip(flow, once)
+}
+
 // behind reads the task of a key and all that wait for it, however far, in their order, with the edges between tasks of the
-// workflow and into it.
-func (w *Work) behind(c *fiber.Ctx, flow models.ID, from string) ([]postgres.TaskRow, []models.Edge, error) {
+// workflow and into it, and what the others of the workflow ended as.
+func (w *Work) behind(c *fiber.Ctx, flow models.ID, from string) ([]postgres.TaskRow, []models.Edge, map[models.ID]models.State, error) {
 	caller := handlers.CallerOf(c)
 	nodes, edges, _, err := w.Reads.Graph(c.UserContext(), caller.Scope(), caller.Env, flow, handlers.WorkflowMost)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	members, err := w.Reads.Members(c.UserContext(), caller.Scope(), caller.Env, flow)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	wanted := map[models.ID]bool{}
 	for _, m := range members {
@@ -188,7 +218,7 @@ func (w *Work) behind(c *fiber.Ctx, flow models.ID, from string) ([]postgres.Tas
 		}
 	}
 	if len(wanted) == 0 {
-		return nil, nil, models.Invalid("body.from", "there is no task with the key %q", handlers.Shorten(from, 80))
+		return nil, nil, nil, models.Invalid("body.from", "there is no task with the key %q", handlers.Shorten(from, 80))
 	}
 	next := map[models.ID][]models.ID{}
 	edges = slices.DeleteFunc(edges, func(e models.Edge) bool { return e.On > models.OnFinished })
@@ -207,17 +237,27 @@ func (w *Work) behind(c *fiber.Ctx, flow models.ID, from string) ([]postgres.Tas
 			}
 		}
 	}
-	if len(ids) > stageAbove {
-		return nil, nil, models.Invalid("body.from", "%d tasks lie behind it: a rerun of more than %d is not available in this version", len(ids), stageAbove)
+	before := make(map[models.ID]models.State, len(nodes))
+	for _, n := range nodes {
+		if !wanted[n.ID] {
+			before[n.ID] = n.EndState
+		}
 	}
-	of := map[models.ID]bool{}
+	of := make(map[models.ID]bool, len(nodes))
 	for _, n := range nodes {
 		of[n.ID] = true
 	}
-	rows, err := w.Reads.TasksByID(c.UserContext(), caller.Scope(), caller.Env, ids, postgres.Whole)
+	var rows []postgres.TaskRow
+	for part := range slices.Chunk(ids, stageAbove) {
+		some, err := w.Reads.TasksByID(c.UserContext(), caller.Scope(), caller.Env, part, postgres.Include{Payload: true})
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		rows = append(rows, some...)
+	}
 	rows = slices.DeleteFunc(rows, func(r postgres.TaskRow) bool { return !of[r.ID] || !r.Parent.IsZero() })
 	slices.SortFunc(rows, func(a, b postgres.TaskRow) int { return a.ID.Compare(b.ID) })
-	return rows, edges, err
+	return rows, edges, before, nil
 }
 
 // anew makes tasks like the given ones. They wait for each other as those did, and for what lay before as it ended.

@@ -165,7 +165,9 @@ func TestRerunFromATask(t *testing.T) {
 	}
 	w.report(done(lease, nil))
 	w.report(done(w.claim(1, 5)[0], nil))
-	s.await("the end", func() bool { return s.call("GET", "/v1/workflows/"+again.str("id"), s.acme, nil).str("state") == "succeeded" })
+	s.await("the end", func() bool {
+		return s.call("GET", "/v1/workflows/"+again.str("id"), s.acme, nil).str("state") == "succeeded"
+	})
 	s.want(s.call("POST", "/v1/workflows/"+made.str("id")+"/rerun", s.blue, map[string]any{"from": "b"}), 404, "not_found")
 }
 
@@ -208,5 +210,45 @@ func TestABudgetOfCost(t *testing.T) {
 	}
 	if leases := w.claim(5, 5); len(leases) != 2 {
 		t.Errorf("two more tasks are covered, %d start", len(leases))
+	}
+}
+
+func TestALargeRerunIsHandedWhatEnded(t *testing.T) {
+	s := newStage(t)
+	w := s.register(s.acme, nil)
+	body := chain("a", "b")
+	tasks := body["tasks"].([]any)
+	for i := range 1100 {
+		tasks = append(tasks, map[string]any{"key": fmt.Sprint("t", i), "type": "t", "depends_on": []string{"b"}})
+	}
+	body["tasks"] = append(tasks, map[string]any{"key": "never", "type": "t", "depends_on": []any{"b", map[string]any{"key": "a", "on": "failed"}}})
+	id := s.want(s.call("POST", "/v1/workflows?return=minimal", s.acme, body), 201, "").str("id")
+	s.want(s.call("POST", "/v1/workflows/"+id+"/rerun", s.acme, map[string]any{"from": "b"}), 409, "state_conflict")
+	w.report(done(w.claim(1, 5)[0], map[string]any{"of": "a"}))
+	s.want(s.call("POST", "/v1/workflows/"+id+"/cancel", s.acme, nil), 202, "")
+	s.await("the cancel", func() bool { return s.call("GET", "/v1/workflows/"+id, s.acme, nil).str("state") == "cancelled" })
+	again := s.want(s.call("POST", "/v1/workflows/"+id+"/rerun", s.acme, map[string]any{"from": "b"}), 201, "")
+	if len(again.at("tasks").body) != 1102 {
+		t.Errorf("%d tasks again", len(again.at("tasks").body))
+	}
+	lease := w.claim(1, 5)[0]
+	if deps := lease.rows("dependencies"); lease.str("task_id") != again.at("tasks").str("b") || len(deps) != 1 || deps[0].at("result").str("of") != "a" {
+		t.Errorf("b comes with %v", lease.body)
+	}
+	w.report(done(lease, nil))
+	s.await("what can never run", func() bool { return s.task(s.acme, again.at("tasks").str("never")).str("state") == "skipped" })
+	s.await("the others", func() bool {
+		return s.call("GET", "/v1/workflows/"+again.str("id"), s.acme, nil).at("counts").num("ready") == 1100
+	})
+}
+
+func TestADeadDependencyIsNamed(t *testing.T) {
+	s := newStage(t)
+	w := s.register(s.acme, nil)
+	made := s.want(s.call("POST", "/v1/workflows", s.acme, chain("a", "b")), 201, "")
+	w.report(broken(w.claim(1, 5)[0]))
+	why := s.want(s.call("GET", "/v1/tasks/"+made.at("tasks").str("b")+"/explain", s.acme, nil), 200, "").rows("blocked_by")
+	if len(why) != 2 || why[0].str("reason") != "dependencies" || why[1].str("reason") != "dependency_dead" || !strings.HasPrefix(why[1].str("detail"), "a: ") {
+		t.Errorf("b is blocked by %v", why)
 	}
 }

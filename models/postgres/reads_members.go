@@ -48,3 +48,25 @@ func (r *Reads) Member(ctx context.Context, scope Scope, env int32, flow models.
 	}
 	return id, err
 }
+
+// DeadDependencies are the dead letters that a task still waits for, at most a few: their keys, or their ids where they have
+// none.
+func (r *Reads) DeadDependencies(ctx context.Context, scope Scope, env int32, id models.ID) (names []string, err error) {
+	err = r.scoped(ctx, scope, func(tx pgx.Tx) error {
+		rows, err := tx.Query(ctx, `SELECT coalesce(f.key, ''), f.id FROM edges e JOIN tasks f ON f.env = e.env AND f.id = e.from_task
+			WHERE e.env = $1 AND e.to_task = $2 AND e.state = 0 AND f.state = 7 ORDER BY f.id LIMIT 5`, env, idArg(id))
+		if err != nil {
+			return err
+		}
+		var m Member
+		_, err = pgx.ForEachRow(rows, []any{&m.Key, idTo(&m.ID)}, func() error {
+			if m.Key == "" {
+				m.Key = m.ID.Text(models.TaskPrefix)
+			}
+			names = append(names, m.Key)
+			return nil
+		})
+		return err
+	})
+	return names, err
+}

@@ -136,6 +136,7 @@ type GraphNode struct {
 	Key        string
 	Type       string
 	State      models.State
+	EndState   models.State // by which its edges fire
 	Attempt    int32
 	StartedAt  models.Instant
 	FinishedAt models.Instant
@@ -147,13 +148,16 @@ type GraphNode struct {
 func (r *Reads) Graph(ctx context.Context, scope Scope, env int32, id models.ID, most int) (nodes []GraphNode, edges []models.Edge, more bool, err error) {
 	err = r.scoped(ctx, scope, func(tx pgx.Tx) error {
 		rows, err := tx.Query(ctx, fmt.Sprintf(`SELECT t.id, coalesce(t.key, ''), c.type, t.state, t.attempt, coalesce(t.started_at, 0),
-			coalesce(t.finished_at, 0), coalesce(t.estimate_ms, 0) FROM tasks t JOIN classes c ON c.number = t.class
+			coalesce(t.finished_at, 0), coalesce(t.estimate_ms, 0), t.flags FROM tasks t JOIN classes c ON c.number = t.class
 			WHERE t.env = $1 AND t.workflow = $2 ORDER BY t.id LIMIT %d`, most+1), env, idArg(id))
 		if err != nil {
 			return err
 		}
 		nodes, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (n GraphNode, err error) {
-			err = row.Scan(idTo(&n.ID), &n.Key, &n.Type, (*int16)(&n.State), &n.Attempt, atTo(&n.StartedAt), atTo(&n.FinishedAt), &n.EstimateMS)
+			var t models.Task
+			err = row.Scan(idTo(&n.ID), &n.Key, &n.Type, (*int16)(&n.State), &n.Attempt, atTo(&n.StartedAt), atTo(&n.FinishedAt), &n.EstimateMS, (*int16)(&t.Flags))
+			t.State = n.State
+			n.EndState = t.EndState()
 			if n.State == models.Staged {
 				n.State = models.Pending
 			}
