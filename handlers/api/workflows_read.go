@@ -145,6 +145,7 @@ func (w *Work) showFlow(d *handlers.Deps, c *fiber.Ctx, status int, id models.ID
 	if err != nil {
 		return err
 	}
+	handlers.SetETag(c, int64(row.UpdatedAt))
 	return handlers.Answer(c, status, viewFlow(&row, path, d.Now()))
 }
 

@@ -62,6 +62,9 @@ func (w *Work) editFlow(d *handlers.Deps, c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
+	if version := handlers.IfMatch(c); version >= 0 {
+		edit.Version = &version
+	}
 	if _, err := ask(d, c, func(cmd *engine.Command) {
 		cmd.Steer = &engine.Steer{Env: handlers.CallerOf(c).Env, Workflow: id, Edit: edit}
 	}); err != nil {

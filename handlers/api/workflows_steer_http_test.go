@@ -208,6 +208,13 @@ func TestABudgetOfCost(t *testing.T) {
 	if edited.at("budget").at("limit").num("cost_usd") != 0.5 || edited.num("priority") != 80 || edited.at("labels").str("a") != "1" {
 		t.Errorf("edited %s", edited.text)
 	}
+	tag := edited.header.Get("ETag")
+	relabelled := s.want(s.call("PATCH", path, s.acme, `{"labels":{"a":null,"b":"2"}}`, "If-Match", tag), 200, "")
+	if labels := relabelled.at("labels").body; len(labels) != 1 || labels["b"] != "2" {
+		t.Errorf("labels %v", labels)
+	}
+	s.want(s.call("PATCH", path, s.acme, `{"labels":{"c":"3"}}`, "If-Match", tag), 412, "stale")
+	s.want(s.call("PATCH", path, s.acme, `{"labels":{"c":"3"}}`, "If-Match", `"never"`), 412, "stale")
 	if leases := w.claim(5, 5); len(leases) != 2 {
 		t.Errorf("two more tasks are covered, %d start", len(leases))
 	}

@@ -20,8 +20,9 @@ type Steer struct {
 // FlowEdit changes a workflow. Nil fields stay as they are.
 type FlowEdit struct {
 	Priority *int16             `json:"priority,omitempty"`
-	Labels   map[string]*string `json:"labels,omitempty"` // merged; nil takes one away
-	Budget   *models.Budget     `json:"budget,omitempty"` // its fields that are above zero replace the limits
+	Labels   map[string]*string `json:"labels,omitempty"`  // merged; nil takes one away
+	Version  *int64             `json:"version,omitempty"` // the If-Match: the moment of the last edit, in µs; nil takes whatever stands
+	Budget   *models.Budget     `json:"budget,omitempty"`  // its fields that are above zero replace the limits
 }
 
 // Skip passes a task over: whoever waits for it goes on as if it had succeeded, with no result.
@@ -76,6 +77,9 @@ func (e *Engine) pauseFlow(f *flow, on bool) (string, error) {
 	}
 	f.row.UpdatedAt, f.dirty = e.now, true
 	e.touchFlow(f)
+	if !f.fresh {
+		e.saveFlow(f)
+	}
 	e.shut(f.row.Env, f.row.ID, models.FlowPaused, on)
 	if on {
 		return "workflow.pause", nil
@@ -103,17 +107,22 @@ func (e *Engine) retryFlow(f *flow, cmd *Command) (string, error) {
 
 func (e *Engine) editFlow(f *flow, cmd *Command) (string, error) {
 	x := cmd.Steer.Edit
+	if x.Version != nil && *x.Version != int64(f.row.UpdatedAt) {
+		return "", models.Errorf(models.Stale, "the workflow was changed meanwhile: version %d stands", f.row.UpdatedAt)
+	}
 	if f.ended() && (x.Priority != nil || x.Budget != nil) {
 		return "", models.Errorf(models.StateConflict, "the workflow is %s: its labels alone can be changed", f.row.State)
+	}
+	input, err := relabel(f.row.Input, x.Labels)
+	if err != nil {
+		return "", err
 	}
 	if x.Budget != nil {
 		if err := e.raiseBudget(f, x.Budget); err != nil {
 			return "", err
 		}
 	}
-	if x.Labels != nil {
-		f.row.Input = relabel(f.row.Input, x.Labels)
-	}
+	f.row.Input = input
 	if x.Priority != nil && *x.Priority != f.row.Priority {
 		f.row.Priority = *x.Priority
 		e.addCursor(models.Cursor{ID: e.newID(), Env: f.row.Env, Kind: models.RankWorkflow, Target: f.row.ID, Matched: int64(f.row.Counts.Left()), Actor: cmd.Actor, At: e.now})
@@ -126,8 +135,13 @@ func (e *Engine) editFlow(f *flow, cmd *Command) (string, error) {
 	return "workflow.edit", nil
 }
 
+const mostLabels = 32
+
 // relabel merges labels into what is kept of a workflow's body.
-func relabel(input json.RawMessage, edit map[string]*string) json.RawMessage {
+func relabel(input json.RawMessage, edit map[string]*string) (json.RawMessage, error) {
+	if len(edit) == 0 {
+		return input, nil
+	}
 	in, labels := map[string]json.RawMessage{}, map[string]string{}
 	_ = json.Unmarshal(input, &in) // written by submit alone
 	_ = json.Unmarshal(in["labels"], &labels)
@@ -138,12 +152,15 @@ func relabel(input json.RawMessage, edit map[string]*string) json.RawMessage {
 			labels[key] = *value
 		}
 	}
+	if len(labels) > mostLabels {
+		return nil, models.Invalid("body.labels", "a workflow has at most %d labels, it would get %d", mostLabels, len(labels))
+	}
 	in["labels"], _ = json.Marshal(labels)
 	text, err := json.Marshal(in)
 	if err != nil {
-		return input // texts always encode
+		return nil, models.Errorf(models.Internal, "the workflow's input cannot be written: %w", err)
 	}
-	return text
+	return text, nil
 }
 
 // raiseBudget raises limits; what a raised limit lets start, starts.
