@@ -28,6 +28,7 @@ type bench struct {
 	started  int
 	deciding time.Duration
 	settling time.Duration
+	entering time.Duration // what was taken in while it cycled
 }
 
 // mark is a waiting row; the rest of it is like any other.
@@ -141,7 +142,9 @@ func (b *bench) refill(ask *models.RefillAsk) *models.Refill {
 }
 
 // fill submits so many tasks, in turn to every tenant and class.
-func (b *bench) fill(n int) {
+func (b *bench) fill(n int) { b.enter(nil, n) }
+
+func (b *bench) enter(spent *time.Duration, n int) {
 	for n > 0 {
 		env := b.envs[b.next%len(b.envs)]
 		tasks := make([]engine.NewTask, min(n, len(b.classes)))
@@ -150,7 +153,7 @@ func (b *bench) fill(n int) {
 		}
 		b.next++
 		n -= len(tasks)
-		b.decide(nil, &engine.Command{Submit: &engine.Submit{Env: env, Tasks: tasks}})
+		b.decide(spent, &engine.Command{Submit: &engine.Submit{Env: env, Tasks: tasks}})
 	}
 }
 
@@ -172,7 +175,7 @@ func (b *bench) cycle(times int) {
 		b.started += len(results)
 		b.now += 1_000_000
 		b.decide(&b.settling, &engine.Command{Settle: &engine.Settle{Worker: w.ID, Session: w.Session, Results: results}})
-		b.fill(len(results))
+		b.enter(&b.entering, len(results))
 	}
 }
 

@@ -24,7 +24,7 @@ func speed(l *lab) (out []Figure) {
 	return append(out, flatness(l)...)
 }
 
-// flatness compares what a decision costs with a short and a long backlog of the same 100 tenants × 10 classes. The two
+// flatness compares what a task costs from its submit to its end, windows filled anew and all, with a short and a long backlog of the same 100 tenants × 10 classes. The two
 // are measured in turns, so that the machine's mood weighs on both alike.
 func flatness(l *lab) []Figure {
 	short, long := newBench(l.Clock, 100, 10), newBench(l.Clock, 100, 10)
@@ -39,7 +39,7 @@ func flatness(l *lab) []Figure {
 		long.cycle(40)
 	}
 	return []Figure{
-		{Name: "cost of a decision, backlog of 1,000,000 ÷ 1,000", Value: short.rate(short.deciding) / long.rate(long.deciding), Goal: 1.3, Fails: 3, Format: "%.2f", Note: fmt.Sprintf("%.0f and %.0f a second", short.rate(short.deciding), long.rate(long.deciding))},
+		{Name: "cost of a task, backlog of 1,000,000 ÷ 1,000", Value: short.rate(short.whole()) / long.rate(long.whole()), Goal: 1.3, Fails: 3, Format: "%.2f", Note: fmt.Sprintf("%.0f and %.0f a second", long.rate(long.whole()), short.rate(short.whole()))},
 		{Name: "entries on the board with a backlog of 1,000,000", Value: float64(long.engine.Board().Entries()), Goal: 200_000, Fails: 250_000, Format: "%.0f"},
 	}
 }
@@ -59,5 +59,8 @@ func (b *bench) rate(spent time.Duration) float64 {
 	return float64(b.started) / max(1e-9, spent.Seconds())
 }
 
+// whole is everything the engine did for the tasks that passed.
+func (b *bench) whole() time.Duration { return b.deciding + b.settling + b.entering }
+
 // forget begins the measurement anew.
-func (b *bench) forget() { b.deciding, b.settling, b.started = 0, 0, 0 }
+func (b *bench) forget() { b.deciding, b.settling, b.entering, b.started = 0, 0, 0, 0 }
