@@ -3,6 +3,8 @@ package api_test
 import (
 	"fmt"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 )
 
@@ -257,5 +259,35 @@ func TestADeadDependencyIsNamed(t *testing.T) {
 	why := s.want(s.call("GET", "/v1/tasks/"+made.at("tasks").str("b")+"/explain", s.acme, nil), 200, "").rows("blocked_by")
 	if len(why) != 2 || why[0].str("reason") != "dependencies" || why[1].str("reason") != "dependency_dead" || !strings.HasPrefix(why[1].str("detail"), "a: ") {
 		t.Errorf("b is blocked by %v", why)
+	}
+}
+
+// Many add tasks at once: each key is taken by one of them, and nobody's tasks get lost.
+func TestManyGrowOneWorkflow(t *testing.T) {
+	s := newStage(t)
+	made := s.want(s.call("POST", "/v1/workflows", s.acme, chain("a", "b")), 201, "")
+	path := "/v1/workflows/" + made.str("id") + "/tasks"
+	var all sync.WaitGroup
+	var taken, double, own atomic.Int32
+	for i := range 4 {
+		all.Go(func() {
+			r := s.call("POST", path, s.acme, map[string]any{"tasks": []any{map[string]any{"key": "same", "type": "t", "depends_on": []string{"a"}}}})
+			switch {
+			case r.status == 201:
+				taken.Add(1)
+			case r.status == 422 && r.str("code") == "invalid_dag":
+				double.Add(1)
+			}
+			if r := s.call("POST", path, s.acme, map[string]any{"tasks": []any{map[string]any{"key": fmt.Sprint("own", i), "type": "t"}}}); r.status == 201 {
+				own.Add(1)
+			}
+		})
+	}
+	all.Wait()
+	if taken.Load() != 1 || double.Load() != 3 || own.Load() != 4 {
+		t.Errorf("the same key was taken %d times and refused %d times, %d of 4 others were added", taken.Load(), double.Load(), own.Load())
+	}
+	if n := s.want(s.call("GET", "/v1/workflows/"+made.str("id"), s.acme, nil), 200, "").at("budget").at("used").num("tasks"); n != 7 {
+		t.Errorf("%v tasks", n)
 	}
 }
