@@ -119,10 +119,14 @@ func (w *Work) edit(d *handlers.Deps, c *fiber.Ctx) error {
 	if lane := in.edit.Lane; lane != nil && len(caller.Lanes) > 0 && !slices.Contains(caller.Lanes, *lane) {
 		return models.Errorf(models.Forbidden, "this key does not submit to the lane %s", *lane)
 	}
+	insisted := handlers.IfMatch(c)
 	for try := 1; ; try++ {
 		row, err := w.Reads.Task(c.UserContext(), caller.Scope(), caller.Env, id, postgres.Include{})
-		if err != nil {
+		switch {
+		case err != nil:
 			return err
+		case insisted >= 0 && insisted != int64(row.UpdatedAt):
+			return models.Errorf(models.Stale, "the task has changed since; read it again")
 		}
 		edit, err := in.of(row)
 		if err != nil {

@@ -100,6 +100,7 @@ func (w *Work) show(d *handlers.Deps, c *fiber.Ctx, status int, id models.ID) er
 	if err != nil {
 		return err
 	}
+	handlers.SetETag(c, int64(v.UpdatedAt))
 	return handlers.Answer(c, status, v)
 }
 

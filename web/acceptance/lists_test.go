@@ -76,6 +76,12 @@ func TestLists(t *testing.T) {
 func TestEditsHonourIfMatch(t *testing.T) {
 	d := open(t)
 	_, a := d.tenant("northwind")
+	task := "/v1/tasks/" + d.submit(a, map[string]any{"type": "a"})
+	read := d.want(d.call("GET", task, a, nil), 200, "").header.Get("ETag")
+	d.want(d.call("PATCH", task, a, map[string]any{"priority": 60}, "If-Match", `"1"`), 412, "stale")
+	next := d.want(d.call("PATCH", task, a, map[string]any{"priority": 60}, "If-Match", read), 200, "")
+	d.want(d.call("PATCH", task, a, map[string]any{"priority": 70}, "If-Match", read), 412, "stale")
+	d.want(d.call("PATCH", task, a, map[string]any{"priority": 70}, "If-Match", next.header.Get("ETag")), 200, "")
 	d.want(d.call("POST", "/v1/lanes", a, map[string]any{"name": "mine", "kind": "io"}), 201, "")
 	d.want(d.call("POST", "/v1/lanes", a, map[string]any{"name": "mine", "kind": "io"}), 409, "state_conflict")
 	for path, token := range map[string]string{"/v1/lanes/mine": a, "/v1/tenants/northwind": d.root, "/v1/kinds/io": d.root} {
