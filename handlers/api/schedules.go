@@ -191,7 +191,7 @@ func triggerSchedule(d *handlers.Deps, c *fiber.Ctx) error {
 		if err != nil {
 			return nil, err
 		}
-		if answer.Replay && once != nil {
+		if answer.Replay {
 			return &handlers.Made{Replay: true, Again: func() (*handlers.Made, error) { return made(answer.Made[0]) }}, nil
 		}
 		return made(answer.Made[0])

@@ -239,3 +239,35 @@ func TestSchedulesAreRefusedByTheFieldAtFault(t *testing.T) {
 	s.want(s.call("GET", "/v1/schedules/nothing", token, nil), 404, "not_found")
 	s.want(s.call("POST", "/v1/schedules/sch_x/trigger", token, nil), 404, "not_found")
 }
+
+func TestABackfillIsCountedFirst(t *testing.T) {
+	s := newStage(t)
+	token := s.scheduler("acme")
+	made := s.want(s.call("POST", "/v1/schedules", token, daily(map[string]any{"calendar_exclude": []string{"2026-01-03"}})), 201, "")
+	path := "/v1/schedules/" + made.str("id") + "/backfill"
+	ask := map[string]any{"from": "2026-01-01T03:00:00Z", "to": "2026-01-05T03:00:00Z", "overlap": "allow", "dry_run": true}
+	if r := s.want(s.call("POST", path, token, ask), 200, ""); r.num("matched") != 5 || r.body["id"] != nil {
+		t.Errorf("counted: %s", r.text)
+	}
+	ask["dry_run"] = false
+	r := s.want(s.call("POST", path, token, ask, "Idempotency-Key", "b"), 202, "")
+	if r.num("matched") != 5 || r.str("id") == "" {
+		t.Errorf("made: %s", r.text)
+	}
+	if again := s.want(s.call("POST", path, token, ask, "Idempotency-Key", "b"), 202, ""); again.str("id") != r.str("id") {
+		t.Errorf("made again: %s", again.text)
+	}
+	rows := s.want(s.call("GET", "/v1/schedules/nightly/runs?order=asc", token, nil), 200, "").rows("data")
+	if len(rows) != 5 || rows[0].str("scheduled_for") != "2026-01-01T03:00:00Z" || rows[0].str("origin") != "backfill:"+r.str("id") || rows[2].str("outcome") != "excluded" || rows[4].str("outcome") != "dispatched" {
+		t.Errorf("the runs: %v", rows)
+	}
+	for body, field := range map[string]string{
+		`{"to":"2026-01-01T00:00:00Z"}`:                                                  "body.from",
+		`{"from":"2026-01-02T00:00:00Z","to":"2026-01-01T00:00:00Z"}`:                    "body.to",
+		`{"from":"2026-01-02T00:00:00Z","to":"2999-01-01T00:00:00Z"}`:                    "body.to",
+		`{"from":"2026-01-02T00:00:00Z","to":"2026-01-03T00:00:00Z","overlap":"always"}`: "body.overlap",
+		`{"from":"2000-01-02T00:00:00Z","to":"2026-01-03T00:00:00Z"}`:                    "body.to",
+	} {
+		s.refused(s.call("POST", path, token, body), field)
+	}
+}

@@ -6,7 +6,10 @@ func scheduleRoutes() []handlers.Route {
 	const tag = "Schedules"
 	reads, writes := []string{handlers.SchedulesRead, handlers.SchedulesWrite}, []string{handlers.SchedulesWrite}
 	trigger := endpoint(post, "/v1/schedules/:id/trigger", writes, true, tag, "Run a schedule now, paused or not; it moves nothing", triggerSchedule, reasonRequest{}, 201, RunView{})
+	backfill := endpoint(post, "/v1/schedules/:id/backfill", writes, true, tag, "Make up the occurrences of a range, at most 1,000, or count them", backfillSchedule, backfillRequest{}, 202, BackfillView{})
+	backfill.Doc.Once, backfill.Doc.Replies = true, map[int]any{200: BackfillView{}, 202: BackfillView{}}
 	return []handlers.Route{
+		backfill,
 		endpoint(post, "/v1/schedules/preview", reads, true, tag, "List when a rule would fire", previewSchedule, previewRequest{}, 200, previewAnswer{}),
 		endpoint(post, "/v1/schedules", writes, true, tag, "Make a schedule", createSchedule, ScheduleInput{}, 201, ScheduleView{}),
 		listed(endpoint(get, "/v1/schedules", reads, true, tag, "List schedules", listSchedules, nil, 200, handlers.Page[ScheduleView]{})),

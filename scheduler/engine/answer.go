@@ -30,6 +30,7 @@ type Answer struct {
 	Schedule      *models.Schedule      `json:"schedule,omitempty"`
 	ScheduleState *models.ScheduleState `json:"schedule_state,omitempty"`
 	Run           *models.Run           `json:"run,omitempty"`
+	Matched       int64                 `json:"matched,omitempty"` // of a backfill
 }
 
 // Submitted answers a Submit or Flip.

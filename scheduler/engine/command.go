@@ -36,6 +36,7 @@ type Command struct {
 	Steer     *Steer     `json:"steer,omitempty"`
 	Skip      *Skip      `json:"skip,omitempty"`
 	Trigger   *Trigger   `json:"trigger,omitempty"`
+	Backfill  *Backfill  `json:"backfill,omitempty"`
 	Tick      *Tick      `json:"tick,omitempty"`
 }
 

@@ -256,6 +256,8 @@ func (e *Engine) verb(cmd *Command) (*Answer, error) {
 		return e.skip(cmd)
 	case cmd.Trigger != nil:
 		return e.trigger(cmd)
+	case cmd.Backfill != nil:
+		return e.backfill(cmd)
 	case cmd.Tick != nil:
 		return e.tick()
 	}

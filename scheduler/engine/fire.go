@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"nightshift/models"
@@ -69,11 +70,14 @@ func (e *Engine) needSchedules(n *models.Need) {
 }
 
 func (e *Engine) needSchedule(n *models.Need, s *schedule) {
-	if s == nil {
-		return
+	if s != nil {
+		e.needRuns(n, s, s.Rule.Overlap)
 	}
+}
+
+func (e *Engine) needRuns(n *models.Need, s *schedule, overlap string) {
 	n.Schedules = append(n.Schedules, s.ref())
-	if s.Rule.Overlap != string(calendar.CancelPrevious) {
+	if overlap != string(calendar.CancelPrevious) {
 		return
 	}
 	for _, r := range s.open {
@@ -261,7 +265,7 @@ func (e *Engine) instantiate(s *schedule, work *models.ScheduleWork, r *schedule
 			t.RunAt = max(e.now, r.ScheduledFor).Add(spread)
 		}
 	}
-	if expires := s.Rule.ExpireSeconds; expires > 0 {
+	if expires := s.Rule.ExpireSeconds; expires > 0 && !strings.HasPrefix(r.Origin, "backfill:") {
 		t.ExpiresInSeconds = int32(max(1, expires-r.LateMS/1000))
 	}
 	submit := &Submit{Env: s.Env, Tasks: []NewTask{t}, Single: true, InBatch: true}

@@ -80,6 +80,12 @@ func (e *Engine) need(n *models.Need, cmd *Command) {
 		needOnce(n, cmd.Trigger.Once)
 		needDone(n, cmd)
 		e.needSchedule(n, e.plans.all[cmd.Trigger.Schedule])
+	case cmd.Backfill != nil:
+		needOnce(n, cmd.Backfill.Once)
+		needDone(n, cmd)
+		if s := e.plans.all[cmd.Backfill.Schedule]; s != nil {
+			e.needRuns(n, s, cmd.Backfill.Overlap)
+		}
 	case cmd.Tick != nil:
 		e.needTick(n)
 	}

@@ -59,26 +59,16 @@ func (e *Engine) trigger(cmd *Command) (*Answer, error) {
 	if answer, err := e.replay(x.Once); answer != nil || err != nil {
 		return answer, err
 	}
-	s, err := e.plans.find(x.Env, x.Schedule)
+	s, work, err := e.runnable(x.Env, x.Schedule)
 	if err != nil {
 		return nil, err
 	}
 	if _, done := e.b.facts.Done[cmd.ID]; done {
-		return &Answer{Replay: true, Made: []models.ID{x.Run}}, nil
-	}
-	if err := e.takesSubmits(x.Env); err != nil {
-		return nil, err
-	}
-	work, read := e.b.facts.Schedules[s.ref()]
-	if saved := e.savedWork(s.ID); saved != nil { // it was edited in this very batch
-		work, read = *saved, true
-	}
-	if !read {
-		return nil, models.Errorf(models.NotFound, "there is no schedule %s", x.Schedule.Text(models.SchedulePrefix))
+		return &Answer{Made: []models.ID{x.Run}}, nil
 	}
 	e.touch(s)
 	f := calendar.Fire{Occurrence: calendar.Occurrence{At: e.now.Time()}, Outcome: calendar.Dispatched}
-	r := e.occur(s, &work, &f, "manual:"+x.Run.Text(models.RunPrefix), x.Run)
+	r := e.occur(s, work, &f, "manual:"+x.Run.Text(models.RunPrefix), x.Run)
 	e.appoint(s)
 	e.b.plan.Done = append(e.b.plan.Done, cmd.ID)
 	e.recordOnce(x.Once, []models.ID{x.Run})

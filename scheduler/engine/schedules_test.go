@@ -365,3 +365,43 @@ func TestManyDueAtOnceAreTakenInBoundedBatches(t *testing.T) {
 		t.Errorf("%d tasks in %d batches, want %d", made, batches, n)
 	}
 }
+
+func TestABackfillMakesUpARange(t *testing.T) {
+	for overlap, want := range map[string]string{
+		"allow":           "dispatched/ready dispatched/ready dispatched/ready",
+		"skip":            "dispatched/ready skipped_overlap skipped_overlap",
+		"cancel_previous": "superseded/cancelled superseded/cancelled dispatched/ready",
+	} {
+		w := newWorld(t, engine.Config{})
+		of := w.schedule("s", func(s *models.Schedule) { s.Rule.ExpireSeconds, s.Rule.JitterSeconds = 5, 60 })
+		began := w.now
+		w.turnSchedule(of, false)
+		w.advance(35 * time.Second)
+		before, _ := w.store.ScheduleState(of)
+		id := w.id()
+		answer := w.do(&engine.Command{ID: w.id(), Backfill: &engine.Backfill{Env: of.Env, Schedule: of.ID, ID: id, From: began.Add(10 * time.Second), To: began.Add(30 * time.Second), Overlap: overlap}})
+		if answer.Matched != 3 {
+			t.Errorf("%s: %d matched", overlap, answer.Matched)
+		}
+		w.outcomesAre(of, "skipped_paused skipped_paused skipped_paused "+want)
+		for i, r := range w.store.Runs(of)[3:] {
+			if r.ScheduledFor != began.Add(time.Duration(i+1)*10*time.Second) || r.Origin != "backfill:"+id.Text(models.BulkPrefix) {
+				t.Errorf("%s: run %d is %+v", overlap, i, r)
+			}
+		}
+		if after, _ := w.store.ScheduleState(of); after.Mark != before.Mark || after.Enabled {
+			t.Errorf("%s: the state was %+v and is %+v", overlap, before, after)
+		}
+	}
+	w := newWorld(t, engine.Config{})
+	of := w.schedule("s", func(s *models.Schedule) { s.Rule.EverySeconds = 1 })
+	w.now = w.now.Add(2000 * time.Second)
+	ask := &engine.Backfill{Env: of.Env, Schedule: of.ID, ID: w.id(), From: w.now.Add(-1500 * time.Second), To: w.now, Overlap: "allow"}
+	if _, err := w.try(&engine.Command{ID: w.id(), Backfill: ask}); models.CodeOf(err) != models.ValidationFailed {
+		t.Errorf("too many: %v", err)
+	}
+	ask.To = w.now.Add(time.Second)
+	if _, err := w.try(&engine.Command{ID: w.id(), Backfill: ask}); models.CodeOf(err) != models.ValidationFailed {
+		t.Errorf("the future: %v", err)
+	}
+}

@@ -1,0 +1,82 @@
+package engine
+
+import (
+	"nightshift/models"
+	"nightshift/scheduler/calendar"
+)
+
+// MostBackfill is how many occurrences one backfill makes up: they become rows of one batch.
+const MostBackfill = 1000
+
+// Backfill makes the occurrences of a time that is over, under an overlap policy of its own. It moves nothing.
+type Backfill struct {
+	Env      int32          `json:"env"`
+	Schedule models.ID      `json:"schedule"`
+	ID       models.ID      `json:"id"` // minted at the edge
+	From     models.Instant `json:"from"`
+	To       models.Instant `json:"to"` // both inclusive
+	Overlap  string         `json:"overlap"`
+	Once     *Once          `json:"once,omitempty"`
+}
+
+// backfill writes them all or none. What is excluded leaves a row that says so.
+func (e *Engine) backfill(cmd *Command) (*Answer, error) {
+	x := cmd.Backfill
+	if answer, err := e.replay(x.Once); answer != nil || err != nil {
+		return answer, err
+	}
+	s, work, err := e.runnable(x.Env, x.Schedule)
+	if err != nil {
+		return nil, err
+	}
+	if _, done := e.b.facts.Done[cmd.ID]; done {
+		return &Answer{Made: []models.ID{x.ID}}, nil
+	}
+	if x.To > e.now {
+		return nil, models.Invalid("body.to", "lies in the future: what comes then is made by itself")
+	}
+	table := s.timetable()
+	if s.Rule.FromEnd || table == nil {
+		return nil, models.Errorf(models.StateConflict, "an interval that counts from the end of the run before has no occurrences to make up")
+	}
+	list, more := table.Between(x.From.Time().Add(-1), x.To.Time(), MostBackfill)
+	if more {
+		return nil, models.Invalid("body.to", "the range holds more than %d occurrences: ask for a shorter one", MostBackfill)
+	}
+	e.touch(s)
+	own := s.Rule.Overlap
+	s.Rule.Overlap = x.Overlap
+	origin := "backfill:" + x.ID.Text(models.BulkPrefix)
+	for _, o := range list {
+		f := calendar.Fire{Occurrence: o, Outcome: calendar.Dispatched, Late: e.now.Time().Sub(o.At)}
+		if o.Excluded != "" {
+			f.Outcome, f.Cause = calendar.Excluded, o.Excluded
+		}
+		e.occur(s, work, &f, origin, e.runID())
+	}
+	s.Rule.Overlap = own
+	e.appoint(s)
+	e.b.plan.Done = append(e.b.plan.Done, cmd.ID)
+	e.recordOnce(x.Once, []models.ID{x.ID})
+	e.audit(cmd, x.Env, "schedule.backfill", x.Schedule.Text(models.SchedulePrefix), "")
+	return &Answer{Made: []models.ID{x.ID}, Matched: int64(len(list))}, nil
+}
+
+// runnable finds a schedule with what it does, as this batch left it, in an environment that takes new work.
+func (e *Engine) runnable(env int32, id models.ID) (*schedule, *models.ScheduleWork, error) {
+	s, err := e.plans.find(env, id)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := e.takesSubmits(env); err != nil {
+		return nil, nil, err
+	}
+	if saved := e.savedWork(id); saved != nil { // it was edited in this very batch
+		return s, saved, nil
+	}
+	work, read := e.b.facts.Schedules[s.ref()]
+	if !read {
+		return nil, nil, models.Errorf(models.NotFound, "there is no schedule %s", id.Text(models.SchedulePrefix))
+	}
+	return s, &work, nil
+}
