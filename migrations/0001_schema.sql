@@ -472,9 +472,25 @@ CREATE TABLE cursors (
     failed   bigint   NOT NULL,
     at       bigint   NOT NULL,
     reason   text     NOT NULL,
-    actor    jsonb    NOT NULL
+    actor    jsonb    NOT NULL,
+    action   smallint NOT NULL DEFAULT 0, -- of a bulk action: 0 retry, 1 discard, 2 cancel, 3 reprioritise, 4 move
+    priority smallint NOT NULL DEFAULT 0,
+    lane     text     NOT NULL DEFAULT '',
+    patch    text,
+    rate     float8   NOT NULL DEFAULT 0,
+    next_at  bigint   NOT NULL DEFAULT 0,
+    paused   boolean  NOT NULL DEFAULT false,
+    dropped  boolean  NOT NULL DEFAULT false
 ) WITH (fillfactor = 50);
 CREATE INDEX cursors_open ON cursors (id) WHERE NOT finished;
+
+-- The tasks that a bulk action was started for, listed by the replica that received it.
+CREATE TABLE bulk_items (
+    cursor uuid NOT NULL,
+    env    int  NOT NULL,
+    task   uuid NOT NULL,
+    PRIMARY KEY (cursor, task)
+);
 
 -- Commands that create no row of their own id, to recognise a resend; kept ten minutes.
 CREATE TABLE done (
@@ -675,7 +691,7 @@ BEGIN
     EXECUTE format('GRANT USAGE ON SCHEMA public TO %s, %s', app, engine);
     FOREACH t IN ARRAY ARRAY['brain', 'batches', 'tenants', 'environments', 'kinds', 'lanes', 'highest', 'classes', 'workers',
         'virtual_times', 'estimates', 'schedules', 'schedule_versions', 'schedule_states', 'schedule_runs', 'tasks', 'specs', 'labels', 'edges', 'unfired', 'attempts', 'progress', 'workflows', 'flow_spends', 'stagings', 'cursors',
-        'overrides', 'signals', 'qualities', 'dedupes', 'logs', 'done', 'once', 'events', 'audit', 'users', 'memberships', 'sessions', 'api_keys', 'signing_keys', 'replicas', 'vault']
+        'overrides', 'signals', 'qualities', 'dedupes', 'logs', 'bulk_items', 'done', 'once', 'events', 'audit', 'users', 'memberships', 'sessions', 'api_keys', 'signing_keys', 'replicas', 'vault']
     LOOP
         EXECUTE format('ALTER TABLE %I ENABLE ROW LEVEL SECURITY', t);
         EXECUTE format('ALTER TABLE %I FORCE ROW LEVEL SECURITY', t);
@@ -711,7 +727,7 @@ END $$;
 
 -- +goose Down
 DROP TABLE vault, replicas, signing_keys, api_keys, sessions, memberships, users, audit, events, once, done, cursors,
-    stagings, flow_spends, workflows, progress, logs, dedupes, qualities, signals, overrides, attempts, unfired, edges, labels, specs, tasks, estimates, virtual_times, workers, classes, highest, lanes,
+    stagings, flow_spends, workflows, progress, logs, bulk_items, dedupes, qualities, signals, overrides, attempts, unfired, edges, labels, specs, tasks, estimates, virtual_times, workers, classes, highest, lanes,
     schedules, schedule_versions, schedule_states, schedule_runs, kinds, environments, tenants, batches, brain;
 DROP FUNCTION expect_rows, expect_brain;
 DROP TYPE task_wire, spec_wire, label_wire, edge_wire, attempt_wire, end_wire, event_wire, line_wire;

@@ -1,5 +1,7 @@
 package models
 
+import "encoding/json"
+
 // Plan is what a batch of commands wants changed, as data. A store applies it whole or not at all, in this order:
 // fence, batch row, configuration, inserts, changes, edges fired with their counters, then reads Effects.
 type Plan struct {
@@ -118,6 +120,7 @@ const (
 	OpenWorkflow                      // tasks parked because their workflow was shut come back
 	RedriveWorkflow                   // dead letters of a workflow get another life
 	RankWorkflow                      // tasks of a workflow that have its old priority get the new one
+	BulkAction                        // Action is done to the tasks that were listed under Target
 )
 
 // Cursor is work on many rows, done in slices of at most 1,000 between ordinary batches; it survives a brain.
@@ -135,6 +138,42 @@ type Cursor struct {
 	Reason   string
 	Actor    Actor
 	At       Instant
+
+	// Of a BulkAction.
+	Action   Action
+	Priority int16           // for reprioritise
+	Lane     string          // for move
+	Patch    json.RawMessage // merged into the payload of what is retried; nil: none
+	Rate     float64         // tasks a second; 0: as fast as it goes
+	NextAt   Instant         // not before then
+	Paused   bool
+	Dropped  bool // somebody ended it
+}
+
+// Action is what a bulk action does to a task.
+type Action int16
+
+// The actions.
+const (
+	ActRetry Action = iota
+	ActDiscard
+	ActCancel
+	ActReprioritise
+	ActMove
+)
+
+var actionNames = [...]string{"retry", "discard", "cancel", "reprioritise", "move"}
+
+func (a Action) String() string { return actionNames[a] }
+
+// ParseAction reads an action's name.
+func ParseAction(name string) (Action, bool) {
+	for a, n := range actionNames {
+		if n == name {
+			return Action(a), true
+		}
+	}
+	return 0, false
 }
 
 // Effects is what applying a plan set free.
@@ -191,9 +230,9 @@ type TokenRef struct {
 	Token ID
 }
 
-// SliceNeed asks for the next rows of a cursor: ids above After (and ≤ Until when set), ascending, at most Limit.
+// SliceNeed asks (with the payloads, where the cursor has a Patch) for the next rows of a cursor: ids above After (and ≤ Until when set), ascending, at most Limit.
 // EnterStaged: the staged rows of the staging Target. CancelWorkflow: not final tasks of workflow Target.
-// RedriveDead and DiscardDead: dead letters of fingerprint Target.
+// RedriveDead and DiscardDead: dead letters of fingerprint Target. BulkAction: tasks that were listed under Target.
 type SliceNeed struct {
 	Cursor Cursor
 	Limit  int
@@ -209,8 +248,9 @@ type Facts struct {
 	Done      map[ID]int64 // the batch that did it
 	Slices    map[ID][]Task
 	Stagings  map[ID]Staging
-	Policies  map[TaskRef]RetryPolicy // from the specs; absent where a spec has none
-	Tokens    map[TokenRef]Attempt    // attempts that ended: Outcome, N, and whether Usage is booked
+	Policies  map[TaskRef]RetryPolicy     // from the specs; absent where a spec has none
+	Tokens    map[TokenRef]Attempt        // attempts that ended: Outcome, N, and whether Usage is booked
+	Payloads  map[TaskRef]json.RawMessage // of the rows of slices whose cursor has a Patch
 	Children  map[ChildRef]Task
 	Dedupes   map[IdemRef]Deduped
 	Judged    map[TaskRef]Judged

@@ -19,6 +19,10 @@ func (w *Work) deadLetterRoutes() []handlers.Route {
 		handlers.Route{Method: "GET", Path: "/v1/dead-letters/tasks", Scopes: read, Handler: w.deadTasks, Doc: docDeadTasks},
 		handlers.Route{Method: "POST", Path: "/v1/dead-letters/redrive", Scopes: write, Handler: w.bulk(models.RedriveDead), Doc: docRedrive},
 		handlers.Route{Method: "POST", Path: "/v1/dead-letters/discard", Scopes: write, Handler: w.bulk(models.DiscardDead), Doc: docDiscardAll},
+		handlers.Route{Method: "POST", Path: "/v1/bulk-actions", Scopes: write, Handler: w.bulkActions, Doc: docBulkActions},
+		handlers.Route{Method: "POST", Path: "/v1/bulk-actions/:id/pause", Scopes: write, Handler: w.steerBulk("pause"), Doc: docSteerBulk("Pause")},
+		handlers.Route{Method: "POST", Path: "/v1/bulk-actions/:id/resume", Scopes: write, Handler: w.steerBulk("resume"), Doc: docSteerBulk("Resume")},
+		handlers.Route{Method: "POST", Path: "/v1/bulk-actions/:id/cancel", Scopes: write, Handler: w.steerBulk("cancel"), Doc: docSteerBulk("End")},
 		handlers.Route{Method: "GET", Path: "/v1/bulk-actions/:id", Scopes: read, Handler: w.bulkAction, Doc: docBulkAction},
 	)
 }

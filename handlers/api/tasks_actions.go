@@ -59,8 +59,9 @@ func (w *Work) discard(d *handlers.Deps, c *fiber.Ctx) error {
 
 // retryInput is the body of a retry.
 type retryInput struct {
-	payload json.RawMessage // nil: not given
-	reason  string
+	payload        json.RawMessage // nil: not given
+	fromCheckpoint *bool
+	reason         string
 }
 
 func readRetry(c *fiber.Ctx) (in retryInput, err error) {
@@ -78,7 +79,10 @@ func readRetry(c *fiber.Ctx) (in retryInput, err error) {
 		case "payload":
 			in.payload = m.Raw(handlers.PayloadLimit)
 		case "from_checkpoint":
-			refuseUnbuilt(m, "false")
+			if !m.Null() {
+				from := m.Bool()
+				in.fromCheckpoint = &from
+			}
 		case "reason":
 			if !m.Null() {
 				in.reason = m.String(0, maxReasonBytes)
@@ -121,16 +125,16 @@ func (w *Work) retry(d *handlers.Deps, c *fiber.Ctx) error {
 		if in.payload != nil {
 			task.Payload = in.payload
 		}
+		if in.fromCheckpoint != nil && *in.fromCheckpoint {
+			task.Checkpoint = row.Checkpoint
+		}
 		return w.submitOne(d, c, task, once)
 	})
 }
 
 func (w *Work) redrive(d *handlers.Deps, c *fiber.Ctx, row *postgres.TaskRow, in retryInput) (*handlers.Made, error) {
-	if in.payload != nil {
-		return nil, models.Invalid("body.payload", "changing the payload of a dead letter is not available in this version")
-	}
 	if _, err := ask(d, c, func(cmd *engine.Command) {
-		cmd.Redrive = &engine.Redrive{Env: row.Env, Task: row.ID, Reason: in.reason}
+		cmd.Redrive = &engine.Redrive{Env: row.Env, Task: row.ID, Reason: in.reason, Payload: in.payload, Afresh: in.fromCheckpoint != nil && !*in.fromCheckpoint}
 	}); err != nil {
 		return nil, err
 	}

@@ -67,8 +67,9 @@ type BatchInput struct {
 
 // RetryInput is the body of a retry.
 type RetryInput struct {
-	Payload json.RawMessage `json:"payload" doc:"of the new task; not for a dead letter"`
-	Reason  string          `json:"reason"`
+	Payload        json.RawMessage `json:"payload" doc:"instead of the one it had"`
+	FromCheckpoint bool            `json:"from_checkpoint" doc:"true when left out for a dead letter, false for a new task"`
+	Reason         string          `json:"reason"`
 }
 
 var filterParams = []handlers.Param{

@@ -265,8 +265,6 @@ func TestCancelRetryDiscard(t *testing.T) {
 		t.Errorf("dead %s", got.text)
 	}
 	s.want(s.call("GET", "/v1/tasks/"+dead+"/wait", s.acme, nil), 200, "")
-	s.refused(s.call("POST", "/v1/tasks/"+dead+"/retry", s.acme, map[string]any{"payload": 5}), "body.payload")
-	s.refused(s.call("POST", "/v1/tasks/"+dead+"/retry", s.acme, map[string]any{"from_checkpoint": true}), "body.from_checkpoint")
 	s.refused(s.call("POST", "/v1/tasks/"+dead+"/discard", s.acme, nil), "body.reason")
 	if again := s.want(s.call("POST", "/v1/tasks/"+dead+"/retry", s.acme, map[string]any{"reason": "fixed"}), 200, ""); again.str("id") != dead || again.str("state") != "ready" {
 		t.Errorf("redriven %s", again.text)

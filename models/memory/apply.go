@@ -1,8 +1,10 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	"maps"
+	"math"
 	"slices"
 
 	"nightshift/models"
@@ -36,12 +38,14 @@ func (s *Store) Apply(_ context.Context, p *models.Plan) (*models.Effects, error
 			delete(s.stagingOf, refOf(&after))
 		}
 	}
-	touched := s.fire(p.Ends)
+	touched, unfired := s.fire(p.Ends, p.MostEdges)
 	s.note(p)
 	if fault != nil {
 		return nil, models.Errorf(fault.code, "the answer to batch %d was lost, as was asked", p.Batch)
 	}
-	return s.effects(touched), nil
+	effects := s.effects(touched)
+	effects.Unfired = unfired
+	return effects, nil
 }
 
 // configure writes what decisions read.
@@ -134,31 +138,50 @@ func (s *Store) beside(specs []models.Spec, labels []models.Label, edges []model
 }
 
 // fire moves the open edges of tasks that ended or died and answers whom that touched.
-func (s *Store) fire(ends []models.End) *order[models.TaskRef] {
-	touched := newOrder(compareRefs)
+func (s *Store) fire(ends []models.End, most int) (touched *order[models.TaskRef], unfired []models.End) {
+	if most == 0 {
+		most = math.MaxInt
+	}
+	touched = newOrder(compareRefs)
 	for _, end := range ends {
-		edges := s.edges[models.TaskRef{Env: end.Env, ID: end.Task}]
+		ref := models.TaskRef{Env: end.Env, ID: end.Task}
+		delete(s.unfired, ref)
+		edges := s.edges[ref]
+		slices.SortFunc(edges, func(a, b models.Edge) int { return cmp.Or(a.To.Compare(b.To), cmp.Compare(a.On, b.On)) })
 		for i := range edges {
 			e := &edges[i]
 			after := e.On.After(end.State)
-			if e.State != models.EdgeOpen || after == models.EdgeOpen {
+			if e.State != models.EdgeOpen || after == models.EdgeOpen || e.To.Compare(end.After) < 0 {
 				continue
 			}
+			if most == 0 {
+				end.After = e.To
+				s.unfired[ref] = end
+				unfired = append(unfired, end)
+				break
+			}
+			most--
 			e.State = after
-			ref := models.TaskRef{Env: e.Env, ID: e.To}
-			to, exists := s.tasks[ref]
-			if !exists {
-				continue
-			}
-			to.Remaining--
-			if after == models.EdgeKilled {
-				to.Killed++
-			}
-			s.put(to)
-			touched.add(ref)
+			s.count(e, touched)
 		}
 	}
-	return touched
+	slices.SortFunc(unfired, func(a, b models.End) int { return cmp.Or(cmp.Compare(a.Env, b.Env), a.Task.Compare(b.Task)) })
+	return touched, unfired
+}
+
+// count lowers the counters of the task that an edge leads to.
+func (s *Store) count(e *models.Edge, touched *order[models.TaskRef]) {
+	ref := models.TaskRef{Env: e.Env, ID: e.To}
+	to, exists := s.tasks[ref]
+	if !exists {
+		return
+	}
+	to.Remaining--
+	if e.State == models.EdgeKilled {
+		to.Killed++
+	}
+	s.put(to)
+	touched.add(ref)
 }
 
 // note writes what is told and remembered of the batch.

@@ -15,7 +15,7 @@ func (s *Store) Facts(_ context.Context, need *models.Need) (*models.Facts, erro
 		Now: s.now(), Tasks: map[models.TaskRef]models.Task{}, IdemKeys: map[models.IdemRef]models.Task{},
 		Workflows: map[models.TaskRef]models.Workflow{}, Once: map[models.OnceRef]models.Once{}, Done: map[models.ID]int64{},
 		Slices: map[models.ID][]models.Task{}, Stagings: map[models.ID]models.Staging{}, Policies: map[models.TaskRef]models.RetryPolicy{},
-		Tokens: map[models.TokenRef]models.Attempt{}, Children: map[models.ChildRef]models.Task{}, Dedupes: map[models.IdemRef]models.Deduped{},
+		Tokens: map[models.TokenRef]models.Attempt{}, Children: map[models.ChildRef]models.Task{}, Dedupes: map[models.IdemRef]models.Deduped{}, Payloads: map[models.TaskRef]json.RawMessage{},
 		Judged: map[models.TaskRef]models.Judged{},
 	}
 	for _, ref := range need.IdemKeys {
@@ -30,6 +30,11 @@ func (s *Store) Facts(_ context.Context, need *models.Need) (*models.Facts, erro
 	}
 	for _, slice := range need.Slices {
 		f.Slices[slice.Cursor.ID] = s.slice(&slice)
+		if slice.Cursor.Patch != nil {
+			for _, row := range f.Slices[slice.Cursor.ID] {
+				f.Payloads[refOf(&row)] = s.payload(refOf(&row))
+			}
+		}
 	}
 	for _, ref := range need.Policies {
 		if p := s.policy(ref); p != nil {
@@ -132,6 +137,8 @@ func (s *Store) slice(need *models.SliceNeed) []models.Task {
 			row := s.tasks[models.TaskRef{Env: c.Env, ID: id}]
 			return !concerns(c.Kind, &row) || take(models.TaskRef{Env: c.Env, ID: id})
 		})
+	case models.BulkAction:
+		s.listed.of[c.Target].above(c.After)(func(id models.ID) bool { return take(models.TaskRef{Env: c.Env, ID: id}) })
 	case models.CancelChildren:
 		s.below.of[target].above(c.After)(func(id models.ID) bool {
 			row := s.tasks[models.TaskRef{Env: c.Env, ID: id}]

@@ -63,7 +63,7 @@ func (s *Store) Load(_ context.Context, heads, most int) (*models.Snapshot, erro
 		Tenants: sorted(s.tenants, cmp.Compare[int32]), Environments: sorted(s.environments, cmp.Compare[int32]),
 		Kinds: sorted(s.kinds, cmp.Compare[models.KindName]), Lanes: sorted(s.lanes, cmp.Compare[int32]), MostLane: s.mostLane,
 		Classes: sorted(s.classes, cmp.Compare[int32]), Virtual: sorted(s.virtual, compareVirtual), Estimates: sorted(s.estimates, compareEstimates),
-		Running: s.all(s.running), Freed: s.all(s.freed),
+		Unfired: sorted(s.unfired, compareRefs), Running: s.all(s.running), Freed: s.all(s.freed),
 	}
 	for _, w := range sorted(s.workers, models.ID.Compare) {
 		if w.State != models.WorkerGone {

@@ -58,6 +58,7 @@ type rows struct {
 	specs     map[models.TaskRef]models.Spec
 	labels    map[models.TaskRef][]models.Label
 	edges     map[models.TaskRef][]models.Edge // by their source
+	unfired   map[models.TaskRef]models.End    // ends of which edges are left
 	attempts  map[models.TaskRef][]models.Attempt
 	progress  map[models.TaskRef]models.Progress
 	stagings  map[models.ID]models.Staging
@@ -87,6 +88,7 @@ type rows struct {
 	dedupes   map[models.IdemRef]models.Dedupe
 	children  map[models.ChildRef]models.ID
 	below     indexed[models.TaskRef, models.ID] // children by parent
+	listed    indexed[models.ID, models.ID]      // tasks by the bulk action they were listed for
 	spends    map[models.TaskRef]models.Spend    // by workflow
 	waitsFor  map[models.TaskRef][]models.ID     // whom a task waited for
 	scheduleRows
@@ -132,7 +134,7 @@ func newRows() rows {
 		tenants: map[int32]models.Tenant{}, environments: map[int32]models.Environment{}, kinds: map[models.KindName]models.Kind{},
 		lanes: map[int32]models.Lane{}, classes: map[int32]models.Class{}, workers: map[models.ID]models.Worker{},
 		virtual: map[virtualKey]models.Virtual{}, estimates: map[estimateKey]models.Estimate{}, workflows: map[models.TaskRef]models.Workflow{}, tasks: map[models.TaskRef]models.Task{},
-		specs: map[models.TaskRef]models.Spec{}, labels: map[models.TaskRef][]models.Label{}, edges: map[models.TaskRef][]models.Edge{},
+		specs: map[models.TaskRef]models.Spec{}, labels: map[models.TaskRef][]models.Label{}, edges: map[models.TaskRef][]models.Edge{}, unfired: map[models.TaskRef]models.End{},
 		attempts: map[models.TaskRef][]models.Attempt{}, progress: map[models.TaskRef]models.Progress{},
 		stagings: map[models.ID]models.Staging{}, stagingOf: map[models.TaskRef]models.ID{}, cursors: map[models.ID]models.Cursor{},
 		done: map[models.ID]int64{}, once: map[models.OnceRef]models.Once{}, batches: map[int64]int64{},
@@ -141,7 +143,7 @@ func newRows() rows {
 		dead: newIndexed[models.TaskRef](models.ID.Compare), members: newIndexed[models.TaskRef](models.ID.Compare),
 		counts: map[models.TaskRef]models.Counts{}, staged: newIndexed[models.ID](compareRefs), holders: map[models.IdemRef]models.ID{},
 		overrides: map[models.TaskRef]models.Override{}, signals: map[models.ID]models.Signal{}, qualities: map[qualityKey]models.Quality{},
-		dedupes: map[models.IdemRef]models.Dedupe{}, children: map[models.ChildRef]models.ID{}, below: newIndexed[models.TaskRef](models.ID.Compare),
+		dedupes: map[models.IdemRef]models.Dedupe{}, children: map[models.ChildRef]models.ID{}, below: newIndexed[models.TaskRef](models.ID.Compare), listed: newIndexed[models.ID](models.ID.Compare),
 		spends: map[models.TaskRef]models.Spend{}, waitsFor: map[models.TaskRef][]models.ID{}, scheduleRows: newScheduleRows(),
 	}
 }

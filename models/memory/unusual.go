@@ -79,3 +79,20 @@ func (s *Store) Qualities(of models.TaskRef) (out []models.Quality) {
 	}
 	return out
 }
+
+// List names the tasks of a bulk action before it begins.
+func (s *Store) List(under models.ID, tasks []models.ID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, id := range tasks {
+		s.listed.set(under, id, true)
+	}
+}
+
+// payload is a task's payload as it stands.
+func (r *rows) payload(ref models.TaskRef) []byte {
+	if changed := r.overrides[ref].Payload; changed != nil {
+		return changed
+	}
+	return r.specs[ref].Payload
+}

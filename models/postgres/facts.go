@@ -17,7 +17,7 @@ func (w *Writer) Facts(ctx context.Context, need *models.Need) (*models.Facts, e
 		Tasks: map[models.TaskRef]models.Task{}, IdemKeys: map[models.IdemRef]models.Task{},
 		Workflows: map[models.TaskRef]models.Workflow{}, Once: map[models.OnceRef]models.Once{}, Done: map[models.ID]int64{},
 		Slices: map[models.ID][]models.Task{}, Stagings: map[models.ID]models.Staging{}, Policies: map[models.TaskRef]models.RetryPolicy{},
-		Tokens: map[models.TokenRef]models.Attempt{}, Children: map[models.ChildRef]models.Task{}, Dedupes: map[models.IdemRef]models.Deduped{},
+		Tokens: map[models.TokenRef]models.Attempt{}, Children: map[models.ChildRef]models.Task{}, Dedupes: map[models.IdemRef]models.Deduped{}, Payloads: map[models.TaskRef]json.RawMessage{},
 		Judged: map[models.TaskRef]models.Judged{}, Schedules: map[models.TaskRef]models.ScheduleWork{},
 	}
 	var now models.Instant
@@ -99,6 +99,9 @@ func factsOf(need *models.Need, f *models.Facts, bad *error) (calls []call) {
 	calls = append(calls, judgedOf(need.Judged, f, bad)...)
 	for i := range need.Slices {
 		calls = append(calls, sliceOf(&need.Slices[i], f))
+		if need.Slices[i].Cursor.Patch != nil {
+			calls = append(calls, payloadsOf(&need.Slices[i], f))
+		}
 	}
 	return calls
 }
@@ -107,22 +110,33 @@ func factsOf(need *models.Need, f *models.Facts, bad *error) (calls []call) {
 var sliceStatements = map[models.CursorKind]string{
 	models.EnterStaged: "slice_staged", models.CancelWorkflow: "slice_workflow", models.RedriveDead: "slice_dead", models.DiscardDead: "slice_dead",
 	models.OpenWorkflow: "slice_parked_flow", models.RedriveWorkflow: "slice_dead_flow", models.RankWorkflow: "slice_workflow",
-	models.CancelChildren: "slice_children",
+	models.CancelChildren: "slice_children", models.BulkAction: "slice_listed",
 }
 
 // lastID follows every id.
 var lastID = models.ID{255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255}
 
-func sliceOf(need *models.SliceNeed, f *models.Facts) call {
-	cursor := need.Cursor
-	until := cursor.Until
+// payloadsOf reads the payloads of a slice's rows.
+func payloadsOf(need *models.SliceNeed, f *models.Facts) call {
+	return call{name: "slice_payloads", params: sliceParams(need), read: func(c *columns) {
+		f.Payloads[models.TaskRef{Env: c.int4(), ID: c.id()}] = c.json()
+	}}
+}
+
+func sliceParams(need *models.SliceNeed) [][]byte {
+	cursor, until := &need.Cursor, need.Cursor.Until
 	if until.IsZero() {
 		until = lastID
 	}
+	return [][]byte{int4Param(cursor.Env), idParam(cursor.Target), idParam(cursor.After), idParam(until), int8Param(int64(need.Limit))}
+}
+
+func sliceOf(need *models.SliceNeed, f *models.Facts) call {
+	cursor := need.Cursor
 	f.Slices[cursor.ID] = nil
 	return call{name: sliceStatements[cursor.Kind], read: func(c *columns) {
 		f.Slices[cursor.ID] = append(f.Slices[cursor.ID], c.task())
-	}, params: [][]byte{int4Param(cursor.Env), idParam(cursor.Target), idParam(cursor.After), idParam(until), int8Param(int64(need.Limit))}}
+	}, params: sliceParams(need)}
 }
 
 // policyIn is the retry policy that a task was submitted with; nil when it has none of its own.

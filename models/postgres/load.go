@@ -226,6 +226,7 @@ func (c *columns) cursor() (models.Cursor, error) {
 	out := models.Cursor{ID: c.id(), Env: c.int4(), Kind: models.CursorKind(c.int2()), Target: c.id(), After: c.id(), Until: c.id(),
 		Matched: c.int8(), Done: c.int8(), Failed: c.int8(), Finished: c.bool(), Reason: c.text()}
 	err := json.Unmarshal(c.raw(), &out.Actor)
-	out.At = c.instant()
+	out.At, out.Action, out.Priority, out.Lane, out.Patch = c.instant(), models.Action(c.int2()), c.int2(), c.text(), c.json()
+	out.Rate, out.NextAt, out.Paused, out.Dropped = c.float8(), c.instant(), c.bool(), c.bool()
 	return out, err
 }

@@ -129,13 +129,14 @@ func (r *Reads) Digests(ctx context.Context, scope Scope, env int32, ids []model
 // BulkAction reads what became of a bulk action.
 func (r *Reads) BulkAction(ctx context.Context, scope Scope, env int32, id models.ID) (c models.Cursor, err error) {
 	err = r.scoped(ctx, scope, func(tx pgx.Tx) error {
-		rows, err := tx.Query(ctx, `SELECT id, env, kind, target, matched, done, failed, finished, reason, at FROM cursors
-			WHERE env = $1 AND id = $2 AND kind IN (2, 3)`, env, idArg(id))
+		rows, err := tx.Query(ctx, `SELECT id, env, kind, target, matched, done, failed, finished, reason, at, action, paused, dropped FROM cursors
+			WHERE env = $1 AND id = $2 AND kind IN (2, 3, $3)`, env, idArg(id), int16(models.BulkAction))
 		if err != nil {
 			return err
 		}
 		found, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (c models.Cursor, err error) {
-			err = row.Scan(idTo(&c.ID), &c.Env, (*int16)(&c.Kind), idTo(&c.Target), &c.Matched, &c.Done, &c.Failed, &c.Finished, &c.Reason, atTo(&c.At))
+			err = row.Scan(idTo(&c.ID), &c.Env, (*int16)(&c.Kind), idTo(&c.Target), &c.Matched, &c.Done, &c.Failed, &c.Finished, &c.Reason, atTo(&c.At),
+				(*int16)(&c.Action), &c.Paused, &c.Dropped)
 			return c, err
 		})
 		if err == nil && len(found) == 0 {
@@ -158,4 +159,27 @@ func (r *Reads) KeepBulkAction(ctx context.Context, c *models.Cursor, actor []by
 			idArg(c.ID), c.Env, int16(c.Kind), idArg(c.Target), c.Matched, c.Done, c.Failed, int64(c.At), c.Reason, string(actor))
 		return err
 	}))
+}
+
+// CountListed counts the tasks that a bulk action would be started for.
+func (r *Reads) CountListed(ctx context.Context, scope Scope, env int32, f *TaskFilter) (n int64, err error) {
+	w := f.where(env)
+	err = r.scoped(ctx, scope, func(tx pgx.Tx) error {
+		return tx.QueryRow(ctx, fmt.Sprintf(`SELECT count(*) FROM (SELECT 1 FROM tasks t WHERE %s LIMIT %d) AS counted`, w, f.Limit), w.args...).Scan(&n)
+	})
+	return n, err
+}
+
+// ListForBulk writes down which tasks a filter lets pass now, oldest first, and says how many. The cursor over them starts
+// with a command; a list that never gets one is swept.
+func (r *Reads) ListForBulk(ctx context.Context, under models.ID, env int32, f *TaskFilter) (n int64, err error) {
+	w := f.where(env)
+	w.args = append(w.args, idArg(under))
+	err = r.db.Platform().Write(ctx, func(tx pgx.Tx) error {
+		tag, err := tx.Exec(ctx, fmt.Sprintf(`INSERT INTO bulk_items (cursor, env, task) SELECT $%d, t.env, t.id FROM tasks t WHERE %s ORDER BY t.id LIMIT %d`,
+			len(w.args), w, f.Limit), w.args...)
+		n = tag.RowsAffected()
+		return err
+	})
+	return n, peopleError(err)
 }

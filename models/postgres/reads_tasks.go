@@ -31,6 +31,7 @@ type TaskFilter struct {
 	CreatedBefore models.Instant
 	Fingerprints  []models.ID
 	Parents       []models.ID
+	IDs           []models.ID
 
 	After   models.ID // the last row of the page before
 	Desc    bool
@@ -67,6 +68,9 @@ func (f *TaskFilter) where(env int32) *where {
 	}
 	if len(f.Fingerprints) > 0 {
 		w.add(`t.fingerprint = ANY ($?)`, idArgs(f.Fingerprints))
+	}
+	if len(f.IDs) > 0 {
+		w.add(`t.id = ANY ($?)`, idArgs(f.IDs))
 	}
 	if len(f.Parents) > 0 {
 		w.add(`t.parent = ANY ($?)`, idArgs(f.Parents))

@@ -2,6 +2,7 @@ package postgres_test
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -239,7 +240,7 @@ func TestDeadLettersAreGrouped(t *testing.T) {
 	if err := reads.KeepBulkAction(t.Context(), &kept, []byte(`{"kind":"key"}`)); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := reads.BulkAction(t.Context(), readScope, readEnv, kept.ID); err != nil || got != kept {
+	if got, err := reads.BulkAction(t.Context(), readScope, readEnv, kept.ID); err != nil || !reflect.DeepEqual(got, kept) {
 		t.Errorf("got %+v, %v", got, err)
 	}
 }

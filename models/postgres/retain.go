@@ -78,6 +78,9 @@ var plainRules = []plainRule{
 			WHERE id < (lpad(to_hex($1::bigint / 1000), 12, '0') || repeat('0', 20))::uuid
 			AND (finished_at IS NOT NULL OR task IS NULL AND outcome <> '') LIMIT $2)`},
 	{"cursors", keepWork, `DELETE FROM cursors WHERE id IN (SELECT id FROM cursors WHERE finished AND at < $1 LIMIT $2)`},
+	{"bulk_items", keepDone, `DELETE FROM bulk_items WHERE (cursor, task) IN (SELECT b.cursor, b.task FROM bulk_items b
+			LEFT JOIN cursors c ON c.id = b.cursor
+			WHERE b.cursor < (lpad(to_hex($1::bigint / 1000), 12, '0') || repeat('0', 20))::uuid AND c.finished IS DISTINCT FROM false LIMIT $2)`},
 	{"stagings", keepFlipped, `DELETE FROM stagings WHERE id IN (SELECT s.id FROM stagings s WHERE s.flipped AND s.at < $1
 			AND NOT EXISTS (SELECT FROM tasks t WHERE t.staging = s.id AND t.state = 0) LIMIT $2)`},
 }

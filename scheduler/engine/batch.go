@@ -35,11 +35,30 @@ type change struct {
 	fresh  bool // it is made by this batch
 }
 
+// slab hands out changes and takes them all back at the next batch: nobody refers to them any longer then.
+type slab struct {
+	chunks [][]change
+	n      int
+}
+
+const slabChunk = 256
+
+func (s *slab) next() *change {
+	if s.n/slabChunk == len(s.chunks) {
+		s.chunks = append(s.chunks, make([]change, slabChunk))
+	}
+	c := &s.chunks[s.n/slabChunk][s.n%slabChunk]
+	s.n++
+	return c
+}
+
 func (e *Engine) begin(number, epoch int64, facts *models.Facts) {
 	e.now = max(e.now, facts.Now)
+	e.slab.n = 0
+	clear(e.rows)
 	e.b = &batch{
 		plan:  &models.Plan{Epoch: epoch, Batch: number, At: e.now, Events: make([]models.Event, 0, e.usual)},
-		facts: facts, rows: map[models.ID]*change{}, idem: map[models.IdemRef]*change{}, dedupes: map[models.IdemRef]*models.Deduped{}, children: map[models.ChildRef]*change{}, once: map[models.OnceRef]models.Once{}, ended: map[models.ID]int{},
+		facts: facts, rows: e.rows, order: e.order[:0], idem: map[models.IdemRef]*change{}, dedupes: map[models.IdemRef]*models.Deduped{}, children: map[models.ChildRef]*change{}, once: map[models.OnceRef]models.Once{}, ended: map[models.ID]int{},
 	}
 }
 
@@ -71,6 +90,7 @@ func (e *Engine) finish() (*models.Plan, []Reply) {
 	e.finishFlows()
 	e.finishSchedules()
 	e.usual = (e.usual + len(p.Events)) / 2
+	e.order = e.b.order
 	return p, e.b.replies
 }
 
@@ -110,7 +130,8 @@ func (e *Engine) enlist(row *models.Task) *change {
 	if c := e.b.rows[row.ID]; c != nil {
 		return c
 	}
-	c := &change{row: *row, before: *row}
+	c := e.slab.next()
+	c.row, c.before, c.fresh = *row, *row, false
 	e.b.rows[row.ID] = c
 	e.b.order = append(e.b.order, c)
 	return c
@@ -118,7 +139,8 @@ func (e *Engine) enlist(row *models.Task) *change {
 
 // born takes a new row into the batch.
 func (e *Engine) born(row models.Task) *change {
-	c := &change{row: row, fresh: true}
+	c := e.slab.next()
+	c.row, c.before, c.fresh = row, models.Task{}, true
 	e.b.rows[row.ID] = c
 	e.b.order = append(e.b.order, c)
 	return c

@@ -38,6 +38,9 @@ func (e *Engine) makeTask(s *Submit, p placement, flow *flow) *change {
 		e.b.idem[models.IdemRef{Env: s.Env, Key: t.IdemKey}] = c
 	}
 	e.takeDedupe(s.Env, t)
+	if len(t.Checkpoint) > 0 {
+		e.keep(models.Progress{Env: s.Env, Task: t.ID, Checkpoint: t.Checkpoint})
+	}
 	e.b.plan.Specs = append(e.b.plan.Specs, models.Spec{Env: s.Env, ID: t.ID, Input: t.Input, Payload: t.Payload, Trace: t.Trace, Parent: t.RedriveOf})
 	for _, l := range t.Labels {
 		l.Env, l.Task = s.Env, t.ID

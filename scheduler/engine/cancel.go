@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"encoding/json"
 	"slices"
 
 	"nightshift/models"
@@ -80,6 +81,12 @@ func (e *Engine) redrive(cmd *Command) (*Answer, error) {
 	if c.row.State != models.DeadLetter {
 		return nil, models.Errorf(models.StateConflict, "the task is %s: only a dead letter can be given another life", c.row.State)
 	}
+	if x.Payload != nil {
+		e.override(models.Override{Env: x.Env, Task: x.Task, Payload: x.Payload})
+	}
+	if x.Afresh {
+		e.keep(models.Progress{Env: x.Env, Task: x.Task, Checkpoint: json.RawMessage("null")})
+	}
 	e.revive(c, x.Reason)
 	e.b.plan.Done = append(e.b.plan.Done, cmd.ID)
 	e.audit(cmd, x.Env, "task.redrive", x.Task.Text(models.TaskPrefix), x.Reason)
@@ -121,8 +128,10 @@ func (e *Engine) discard(cmd *Command) (*Answer, error) {
 func (e *Engine) bulk(cmd *Command) (*Answer, error) {
 	x := cmd.Bulk
 	cursor := models.Cursor{ID: x.ID, Env: x.Env, Kind: x.Kind, Target: x.Fingerprint, Until: x.Until, Matched: x.Matched, Reason: x.Reason, Actor: cmd.Actor, At: e.now}
-	if x.Kind != models.RedriveDead && x.Kind != models.DiscardDead {
-		return nil, models.Errorf(models.InvalidRequest, "dead letters are redriven or discarded, nothing else")
+	cursor.Action, cursor.Priority, cursor.Lane, cursor.Patch, cursor.Rate = x.Action, x.Priority, x.Lane, x.Patch, x.Rate
+	name, err := e.bulkName(x)
+	if err != nil {
+		return nil, err
 	}
 	answer := &Answer{Cursor: &cursor}
 	if _, done := e.b.facts.Done[cmd.ID]; done {
@@ -130,13 +139,13 @@ func (e *Engine) bulk(cmd *Command) (*Answer, error) {
 	}
 	e.addCursor(cursor)
 	e.b.plan.Done = append(e.b.plan.Done, cmd.ID)
-	e.audit(cmd, x.Env, [...]string{models.RedriveDead: "dead_letters.redrive", models.DiscardDead: "dead_letters.discard"}[x.Kind], x.ID.Text(models.BulkPrefix), x.Reason)
+	e.audit(cmd, x.Env, name, x.ID.Text(models.BulkPrefix), x.Reason)
 	return answer, nil
 }
 
 func (e *Engine) addCursor(c models.Cursor) {
 	e.cursors = append(e.cursors, c)
-	e.b.plan.Cursors = append(e.b.plan.Cursors, c)
+	e.saveCursor(c)
 }
 
 // flip makes a staged body part of the world. Its tasks enter in slices and count as pending until they have.
@@ -177,21 +186,20 @@ func (e *Engine) flip(cmd *Command) (*Answer, error) {
 
 // decideSlices moves the cursor whose rows were read one slice on, and sends it to the back of those that wait.
 func (e *Engine) decideSlices() {
-	if len(e.cursors) == 0 {
+	at := slices.IndexFunc(e.cursors, func(c models.Cursor) bool { _, read := e.b.facts.Slices[c.ID]; return read })
+	if at < 0 {
 		return
 	}
-	cursor := e.cursors[0]
-	rows, read := e.b.facts.Slices[cursor.ID]
-	if !read {
-		return
-	}
+	cursor := e.cursors[at]
+	rows := e.b.facts.Slices[cursor.ID]
 	if cursor.Kind == models.EnterStaged && len(rows) > 0 {
 		if w := rows[0].Workflow; !w.IsZero() && e.flows[w] == nil {
 			e.wantFlow(&rows[0]) // whether it was cancelled must be known first
 			return
 		}
 	}
-	e.cursors = append([]models.Cursor{}, e.cursors[1:]...)
+	size := e.sliceSize(&cursor)
+	e.cursors = slices.Delete(slices.Clone(e.cursors), at, at+1)
 	for i := range rows {
 		ref := models.TaskRef{Env: rows[i].Env, ID: rows[i].ID}
 		cursor.After = rows[i].ID
@@ -205,11 +213,12 @@ func (e *Engine) decideSlices() {
 			cursor.Failed++
 		}
 	}
-	cursor.Finished = len(rows) < e.cfg.Slice
+	cursor.Finished = len(rows) < size
+	e.pace(&cursor, len(rows))
 	if !cursor.Finished {
 		e.cursors = append(e.cursors, cursor)
 	}
-	e.b.plan.Cursors = append(e.b.plan.Cursors, cursor)
+	e.saveCursor(cursor)
 }
 
 func (e *Engine) slice(cursor *models.Cursor, c *change) bool {
@@ -227,6 +236,8 @@ func (e *Engine) slice(cursor *models.Cursor, c *change) bool {
 			return false
 		}
 		e.revive(c, cursor.Reason)
+	case models.BulkAction:
+		return e.act(cursor, c)
 	case models.DiscardDead:
 		if c.row.State != models.DeadLetter {
 			return false

@@ -33,6 +33,7 @@ type Command struct {
 	Edit      *Edit      `json:"edit,omitempty"`
 	Judge     *Judge     `json:"judge,omitempty"`
 	Spawn     *Spawn     `json:"spawn,omitempty"`
+	SteerBulk *SteerBulk `json:"steer_bulk,omitempty"`
 	Steer     *Steer     `json:"steer,omitempty"`
 	Skip      *Skip      `json:"skip,omitempty"`
 	Trigger   *Trigger   `json:"trigger,omitempty"`
@@ -80,8 +81,9 @@ type NewTask struct {
 	TotalSeconds     int32           `json:"total_seconds,omitempty"`
 	HasCondition     bool            `json:"has_condition,omitempty"` // its input carries a run_if that compiles
 	NeedsApproval    bool            `json:"needs_approval,omitempty"`
-	Detach           bool            `json:"detach,omitempty"` // of a child: it is on its own
-	Dedupe           *models.Dedupe  `json:"dedupe,omitempty"` // its task and environment are filled in
+	Checkpoint       json.RawMessage `json:"checkpoint,omitempty"` // it goes on from there
+	Detach           bool            `json:"detach,omitempty"`     // of a child: it is on its own
+	Dedupe           *models.Dedupe  `json:"dedupe,omitempty"`     // its task and environment are filled in
 }
 
 // Dependency names a task that must end first. Inside one Submit it may name another task of the same body.
@@ -219,9 +221,11 @@ type Cancel struct {
 
 // Redrive gives a dead letter another life.
 type Redrive struct {
-	Env    int32     `json:"env"`
-	Task   models.ID `json:"task"`
-	Reason string    `json:"reason,omitempty"`
+	Env     int32           `json:"env"`
+	Task    models.ID       `json:"task"`
+	Reason  string          `json:"reason,omitempty"`
+	Payload json.RawMessage `json:"payload,omitempty"` // instead of the one it had
+	Afresh  bool            `json:"afresh,omitempty"`  // without its checkpoint
 }
 
 // Discard gives a dead letter up.
@@ -240,6 +244,20 @@ type Bulk struct {
 	Matched     int64             `json:"matched"`
 	Until       models.ID         `json:"until,omitzero"`
 	Reason      string            `json:"reason"`
+
+	// Of a bulk action over tasks that were listed under Fingerprint.
+	Action   models.Action   `json:"action,omitempty"`
+	Priority int16           `json:"priority,omitempty"`
+	Lane     string          `json:"lane,omitempty"`
+	Patch    json.RawMessage `json:"patch,omitempty"`
+	Rate     float64         `json:"rate,omitempty"`
+}
+
+// SteerBulk pauses, resumes or ends a bulk action.
+type SteerBulk struct {
+	Env  int32     `json:"env"`
+	ID   models.ID `json:"id"`
+	Verb string    `json:"verb"` // pause, resume, cancel
 }
 
 // Register makes a worker known or replaces the session of its instance.

@@ -32,6 +32,7 @@ type Engine struct {
 	freed      freed         // pending with nothing left to wait for, decided by the next batch
 	unparks    []models.Task // parked tasks whose key has room, decided by the next batch
 	cursors    []models.Cursor
+	unfired    []models.End // tasks that ended, of which edges are left to move
 	flows      map[models.ID]*flow
 	want       map[models.TaskRef]bool // workflows whose counts must be read
 	asked      []models.TaskRef        // of want, in the facts of this batch
@@ -122,7 +123,7 @@ func (e *Engine) Rebuild(s *models.Snapshot) {
 	e.freed = freed{}
 	e.freed.add(s.Freed)
 	e.unparks = nil
-	e.cursors = slices.Clone(s.Cursors)
+	e.cursors, e.unfired = slices.Clone(s.Cursors), slices.Clone(s.Unfired)
 	e.flows, e.want, e.again = map[models.ID]*flow{}, map[models.TaskRef]bool{}, nil
 	for i := range s.Freed {
 		e.wantFlow(&s.Freed[i])
@@ -187,6 +188,7 @@ func (e *Engine) Decide(number, epoch int64, facts *models.Facts, cmds []*Comman
 	e.tellParked()
 	e.expireClaims()
 	e.judgeFlows()
+	e.fireOn()
 	return e.finish()
 }
 
@@ -269,6 +271,7 @@ func (e *Engine) Commit(effects *models.Effects) []Reply {
 	e.freed.add(e.b.bornFreed)
 	if effects != nil {
 		e.freed.add(effects.Freed)
+		e.unfired = append(e.unfired, effects.Unfired...)
 	}
 	for _, id := range e.freed.order {
 		row := e.freed.rows[id]
@@ -281,7 +284,7 @@ func (e *Engine) Commit(effects *models.Effects) []Reply {
 
 // Busy says that work of the engine's own waits: the loop runs another batch at once.
 func (e *Engine) Busy() bool {
-	return e.stirred || len(e.freed.rows) > 0 || len(e.unparks) > 0 || e.dueCursor() >= 0 || len(e.want) > 0 || len(e.again) > 0 || e.plans.agenda.Next() <= e.now
+	return e.stirred || len(e.freed.rows) > 0 || len(e.unparks) > 0 || len(e.unfired) > 0 || e.dueCursor() >= 0 || len(e.want) > 0 || len(e.again) > 0 || e.plans.agenda.Next() <= e.now
 }
 
 // NextWake is when time alone makes another batch worthwhile.

@@ -60,7 +60,7 @@ func (e *Engine) beat(lease *board.Lease, beat *Beat) BeatenLease {
 		lease.Progress = beat.Progress
 	}
 	if len(beat.Progress) > 0 || len(beat.Checkpoint) > 0 {
-		e.b.plan.Progress = append(e.b.plan.Progress, models.Progress{Env: row.Env, Task: row.ID, Progress: beat.Progress, Checkpoint: beat.Checkpoint})
+		e.keep(models.Progress{Env: row.Env, Task: row.ID, Progress: beat.Progress, Checkpoint: beat.Checkpoint})
 	}
 	e.accrue(lease)
 	out := BeatenLease{Token: beat.Token, OK: true, Until: lease.Until}

@@ -81,7 +81,7 @@ func lostOutcome(o models.Outcome) bool {
 func (e *Engine) report(lease *board.Lease, r *Result) *change {
 	if len(r.Checkpoint) > 0 {
 		row := lease.Row()
-		e.b.plan.Progress = append(e.b.plan.Progress, models.Progress{Env: row.Env, Task: row.ID, Checkpoint: r.Checkpoint})
+		e.keep(models.Progress{Env: row.Env, Task: row.ID, Checkpoint: r.Checkpoint})
 	}
 	asked := lease.Row().State == models.CancelRequested
 	switch {
