@@ -94,7 +94,24 @@ func appendLease(b []byte, lease *engine.Lease, brief *postgres.Brief) []byte {
 	b = appendTextOrNull(b, brief.Trace)
 	b = append(b, `,"permissions":[],"secrets":{},"checkpoint":`...)
 	b = appendRaw(b, brief.Checkpoint)
-	b = append(b, `,"watermark":null,"dependencies":[`...)
+	b = append(b, `,"watermark":null,`...)
+	b = appendRelatives(b, id, brief)
+	b = append(b, `,"events":[],"items":null,"partition":null,"run":null,"verify":`...)
+	b = strconv.AppendBool(b, row.ErrorClass == "outcome_unknown") // what the last attempt did is to be found out, not done again
+	b = append(b, `,"idempotency_key":"`...)
+	if !row.Workflow.IsZero() {
+		b = append(b, row.Workflow.Text(models.WorkflowPrefix)...)
+		b = append(b, ':')
+	}
+	b = append(b, id...)
+	b = append(b, `","labels":`...)
+	b = appendLabels(b, brief.Input)
+	return append(b, '}')
+}
+
+// appendRelatives writes what the task depends on, or where to read it when it is much, and its children.
+func appendRelatives(b []byte, id string, brief *postgres.Brief) []byte {
+	b = append(b, `"dependencies":[`...)
 	for i := range brief.Dependencies {
 		if i > 0 {
 			b = append(b, ',')
@@ -116,17 +133,7 @@ func appendLease(b []byte, lease *engine.Lease, brief *postgres.Brief) []byte {
 		}
 		b = appendChild(b, &brief.Children[i])
 	}
-	b = append(b, `],"events":[],"items":null,"partition":null,"run":null,"verify":`...)
-	b = strconv.AppendBool(b, row.ErrorClass == "outcome_unknown") // what the last attempt did is to be found out, not done again
-	b = append(b, `,"idempotency_key":"`...)
-	if !row.Workflow.IsZero() {
-		b = append(b, row.Workflow.Text(models.WorkflowPrefix)...)
-		b = append(b, ':')
-	}
-	b = append(b, id...)
-	b = append(b, `","labels":`...)
-	b = appendLabels(b, brief.Input)
-	return append(b, '}')
+	return append(b, ']')
 }
 
 // appendMoment writes a time, or null for none.

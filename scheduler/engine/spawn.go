@@ -50,7 +50,7 @@ func (e *Engine) spawn(cmd *Command) (*Answer, error) {
 		known[at[i]] = c
 	}
 	e.b.fill = append(e.b.fill, func() {
-		for i, c := range known {
+		for i, c := range known { // any order: each has its place
 			answer.Submitted.Tasks[i] = SubmittedTask{Row: c.row, Deduplicated: !c.fresh}
 		}
 	})
