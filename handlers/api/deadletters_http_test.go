@@ -86,8 +86,8 @@ func TestDeadLettersAreRedrivenAndDiscarded(t *testing.T) {
 		`{"task_ids":[],"reason":"r"}`:     "body.task_ids",
 		`{"task_ids":["x"],"reason":"r"}`:  "body.task_ids[0]",
 		`{"fingerprint":"x","reason":"r"}`: "body.fingerprint",
-		`{"fingerprint":"` + fingerprint + `","filter":{}}`:         "body",
-		`{"fingerprint":"` + fingerprint + `","why":1}`:             "body.why",
+		`{"fingerprint":"` + fingerprint + `","filter":{}}`: "body",
+		`{"fingerprint":"` + fingerprint + `","why":1}`:     "body.why",
 	} {
 		s.refused(s.call("POST", "/v1/dead-letters/redrive", s.acme, text), location)
 	}

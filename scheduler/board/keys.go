@@ -41,6 +41,28 @@ func (b *Board) key(env int32, name string) *Key {
 // KeyNamed finds a key, nil when nothing holds it or waits for it.
 func (b *Board) KeyNamed(env int32, name string) *Key { return b.keys[KeyID{env, name}] }
 
+// HeldKeys are the keys of an environment that live tasks hold, by name.
+func (b *Board) HeldKeys(env int32) (out []*Key) {
+	for id, k := range b.keys { // any order: sorted below
+		if id.Env == env && k.Live > 0 {
+			out = append(out, k)
+		}
+	}
+	slices.SortFunc(out, func(a, b *Key) int { return cmp.Compare(a.ID.Name, b.ID.Name) })
+	return out
+}
+
+// Waiters is how many ready tasks wait for the key: in their lines or behind it.
+func (k *Key) Waiters() (n int64) {
+	for _, parked := range k.Parked { // any order: a sum
+		n += parked
+	}
+	for _, admitted := range k.Admitted { // any order: a sum
+		n += int64(admitted)
+	}
+	return n
+}
+
 // Open says whether a task may start as far as its workflow and its key go.
 func (b *Board) Open(row *models.Task) bool {
 	if b.flowShut(row) {

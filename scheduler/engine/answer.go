@@ -114,6 +114,7 @@ type Looked struct {
 	Workers []WorkerStats  `json:"workers,omitempty"`
 	Stats   *Stats         `json:"stats,omitempty"`
 	Shares  []TenantShare  `json:"shares,omitempty"`
+	Locks   []Lock         `json:"locks,omitempty"`
 	Now     models.Instant `json:"now"`
 }
 

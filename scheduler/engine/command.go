@@ -34,6 +34,7 @@ type Command struct {
 	Judge     *Judge     `json:"judge,omitempty"`
 	Spawn     *Spawn     `json:"spawn,omitempty"`
 	SteerBulk *SteerBulk `json:"steer_bulk,omitempty"`
+	Unlock    *Unlock    `json:"unlock,omitempty"`
 	Steer     *Steer     `json:"steer,omitempty"`
 	Skip      *Skip      `json:"skip,omitempty"`
 	Trigger   *Trigger   `json:"trigger,omitempty"`
@@ -301,5 +302,6 @@ type Look struct {
 	Workers  bool             `json:"workers,omitempty"`
 	Stats    bool             `json:"stats,omitempty"`
 	Shares   bool             `json:"shares,omitempty"`
+	Locks    int32            `json:"locks,omitempty"` // environment
 	Fallback models.Instant   `json:"-"`
 }

@@ -248,6 +248,8 @@ func (e *Engine) verb(cmd *Command) (*Answer, error) {
 		return e.edit(cmd)
 	case cmd.Judge != nil:
 		return e.judge(cmd)
+	case cmd.Unlock != nil:
+		return e.unlock(cmd)
 	case cmd.SteerBulk != nil:
 		return e.steerBulk(cmd)
 	case cmd.Spawn != nil:
@@ -260,6 +262,8 @@ func (e *Engine) verb(cmd *Command) (*Answer, error) {
 		return e.trigger(cmd)
 	case cmd.Backfill != nil:
 		return e.backfill(cmd)
+	case cmd.Trigger != nil:
+		return e.trigger(cmd)
 	case cmd.Tick != nil:
 		return e.tick()
 	}

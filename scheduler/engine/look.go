@@ -24,6 +24,8 @@ func (e *Engine) look(l *Look) (*Answer, error) {
 		out.Stats = e.stats()
 	case l.Shares:
 		out.Shares = e.shares()
+	case l.Locks != 0:
+		out.Locks = e.locks(l.Locks)
 	default:
 		err = models.Errorf(models.InvalidRequest, "the command looks at nothing")
 	}
