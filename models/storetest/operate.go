@@ -31,6 +31,8 @@ func (r *run) begin() {
 func (r *run) operate() {
 	r.now = r.now.Add(time.Duration(r.rng.IntN(400)) * time.Millisecond)
 	switch n := r.rng.IntN(100); {
+	case n < 3:
+		r.do(r.schedule())
 	case n < 20:
 		r.do(r.submits(1 + r.rng.IntN(3))...)
 	case n < 25:

@@ -37,20 +37,21 @@ const dawn = models.Instant(1_790_000_000_000_000)
 
 // run is one script on its way.
 type run struct {
-	t       *testing.T
-	rng     *rand.Rand
-	now     models.Instant
-	config  engine.Config
-	sides   [2]*side
-	known   known
-	asked   map[models.ID]*engine.Command // that may still be answered
-	dropped map[models.ID]bool            // claims that were taken off
-	ticks   map[models.ID]bool            // of the engine's own, by their ids
-	parked  []*engine.Command             // claims without an answer yet, in the order they came
-	gates   map[models.TaskRef]string
-	states  map[models.TaskRef]models.State
-	op      string
-	counts  Counts
+	t         *testing.T
+	rng       *rand.Rand
+	now       models.Instant
+	config    engine.Config
+	sides     [2]*side
+	known     known
+	asked     map[models.ID]*engine.Command // that may still be answered
+	dropped   map[models.ID]bool            // claims that were taken off
+	ticks     map[models.ID]bool            // of the engine's own, by their ids
+	parked    []*engine.Command             // claims without an answer yet, in the order they came
+	gates     map[models.TaskRef]string
+	states    map[models.TaskRef]models.State
+	op        string
+	scheduled []models.TaskRef
+	counts    Counts
 }
 
 // Run tells the script of a seed to two stores and fails where they, or a board and its rebuild, differ. newStores

@@ -347,10 +347,12 @@ func (w *world) crash(code models.Code, happened bool) {
 func TestManyDueAtOnceAreTakenInBoundedBatches(t *testing.T) {
 	w := newWorld(t, engine.Config{})
 	const n = 3_000
+	var cmds []*engine.Command
 	for i := range n {
 		row := models.Schedule{Env: w.env, ID: w.id(), Name: fmt.Sprint(i), Work: models.ScheduleWork{Task: json.RawMessage(`{"class":{"type":"work"},"max_attempts":1,"input":{}}`)}, Rule: models.ScheduleRule{Kind: "interval", EverySeconds: 60, GraceSeconds: 60}}
-		w.once([]*engine.Command{{Configure: &engine.Configure{Schedule: &row, New: true}}})
+		cmds = append(cmds, &engine.Command{Configure: &engine.Configure{Schedule: &row, New: true}})
 	}
+	w.once(cmds)
 	w.now = w.now.Add(time.Minute)
 	batches, made := 0, 0
 	for w.once([]*engine.Command{{Tick: &engine.Tick{}}}); w.engine.Busy(); w.once(nil) {
