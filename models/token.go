@@ -23,6 +23,17 @@ func WireToken(ref TaskRef, token ID) string {
 	return string(append(out, base32[acc<<(5-bits)&31]))
 }
 
+// digitOf is the value of each character of base32, -1 for the others.
+var digitOf = func() (of [256]int8) {
+	for i := range of {
+		of[i] = -1
+	}
+	for v := range len(base32) {
+		of[base32[v]] = int8(v)
+	}
+	return of
+}()
+
 // ParseWireToken reads what WireToken wrote; anything else names no lease.
 func ParseWireToken(text string) (ref TaskRef, token ID, ok bool) {
 	if len(text) != 61 || text[:3] != "lt_" {
@@ -32,13 +43,7 @@ func ParseWireToken(text string) (ref TaskRef, token ID, ok bool) {
 	var acc uint32
 	bits := 0
 	for i := 3; i < len(text); i++ {
-		v := -1
-		for j := range len(base32) {
-			if base32[j] == text[i] {
-				v = j
-				break
-			}
-		}
+		v := digitOf[text[i]]
 		if v < 0 {
 			return ref, token, false
 		}

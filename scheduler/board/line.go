@@ -10,11 +10,12 @@ import (
 // Line is the ready, ungated tasks of one lane, environment and class, in two orders: by rank and, for those with a
 // deadline, by the moment they must start.
 type Line struct {
-	ID     models.LineID
-	Kind   models.KindName
-	Tenant int32
-	Ready  int64 // all of them
-	Timed  int64 // of those, the ones with a deadline
+	ID         models.LineID
+	Kind       models.KindName
+	Tenant     int32
+	Production bool  // its environment is one of production
+	Ready      int64 // all of them
+	Timed      int64 // of those, the ones with a deadline
 
 	told   int64 // of the ready ones, how many name an estimate
 	workMS int64 // and the sum of those
@@ -92,6 +93,9 @@ func (b *Board) openLine(id models.LineID) *Line {
 		return l
 	}
 	l := &Line{ID: id, Kind: b.kindOf(id.Lane), Tenant: b.TenantOf(id.Env)}
+	if env := b.Envs[id.Env]; env != nil {
+		l.Production = env.Kind == "production"
+	}
 	l.ranks = window{by: byRank, all: true, passed: lowest, want: b.Limits.Heads}
 	l.starts = window{by: byStart, all: true, passed: lowest, want: b.Limits.Heads}
 	b.lines[id] = l

@@ -11,7 +11,8 @@ import (
 type Group struct {
 	Class int32
 	Lines []*Line
-	// Misfit is when a worker with a free slot last had no room for the class: other tasks filled the gaps.
+	// Misfit is when a worker with a free slot last had no room for the class and started something else: others fill
+	// the gaps.
 	Misfit models.Instant
 }
 

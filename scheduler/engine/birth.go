@@ -7,8 +7,11 @@ import (
 // makeTask writes the new row, its spec and labels. Its dependencies follow in link, its place in enterNew.
 func (e *Engine) makeTask(s *Submit, p placement, flow *flow) *change {
 	t := p.task
+	if p.class == 0 {
+		p.class = e.internClass(t.Class)
+	}
 	row := models.Task{
-		Env: s.Env, ID: t.ID, State: models.Pending, Lane: p.lane.Number, Class: e.internClass(t.Class),
+		Env: s.Env, ID: t.ID, State: models.Pending, Lane: p.lane.Number, Class: p.class,
 		Priority: t.Priority, CreatedAt: e.now, UpdatedAt: e.now, MaxAttempts: t.MaxAttempts, Key: t.Key, IdemKey: t.IdemKey,
 		LimitKey: t.LimitKey, KeyLimit: t.KeyLimit, SoftSeconds: t.SoftSeconds, HardSeconds: t.HardSeconds, EstimateMS: t.EstimateMS,
 		WakeAt: t.RunAt, Deadline: t.Deadline, AgeKey: -AheadKey(t.AheadMS),

@@ -225,6 +225,7 @@ type choice struct {
 func (e *Engine) pickOf(w *board.Worker, r *ration, kind models.KindName) (*board.Entry, []int) {
 	var aside []*board.Stand
 	defer func() { w.Make.PutBack(kind, aside) }()
+	e.misfits = e.misfits[:0]
 	for {
 		stand := w.Make.First(kind)
 		if stand == nil {
@@ -232,6 +233,9 @@ func (e *Engine) pickOf(w *board.Worker, r *ration, kind models.KindName) (*boar
 		}
 		if best := e.bestOf(w, r, kind, stand); best.entry != nil {
 			best.line.UrgentLast = best.urgent
+			for _, g := range e.misfits { // something else fills the gap that they did not fit
+				g.Misfit = e.now
+			}
 			return best.entry, best.cards
 		}
 		if w.Make.First(kind) == stand { // it may have gone: its last heads were parked
@@ -250,7 +254,7 @@ func (e *Engine) bestOf(w *board.Worker, r *ration, kind models.KindName, stand 
 		}
 		cards, ok := w.Use.Room(&w.Worker, kind, class)
 		if !ok {
-			e.board.GroupOf(kind, class.Number).Misfit = e.now
+			e.misfits = append(e.misfits, e.board.GroupOf(kind, class.Number))
 			continue
 		}
 		entry, urgent := e.nextOf(line)
@@ -290,8 +294,8 @@ func (e *Engine) parkEntry(entry *board.Entry) {
 
 // before orders what one tenant could start: production first, then what is urgent, then by rank.
 func (e *Engine) before(a, b *choice) bool {
-	if pa, pb := e.production(a.entry.Row.Env), e.production(b.entry.Row.Env); pa != pb {
-		return pa
+	if a.line.Production != b.line.Production {
+		return a.line.Production
 	}
 	if a.urgent != b.urgent {
 		return a.urgent
@@ -301,11 +305,6 @@ func (e *Engine) before(a, b *choice) bool {
 		return x.LatestStart < y.LatestStart
 	}
 	return x.AgeKey < y.AgeKey || x.AgeKey == y.AgeKey && x.ID.Compare(y.ID) < 0
-}
-
-func (e *Engine) production(env int32) bool {
-	row := e.board.Envs[env]
-	return row != nil && row.Kind == "production"
 }
 
 // match answers the parked claims that now get something, the fullest worker first.

@@ -127,7 +127,7 @@ func (e *Engine) estimateStart(row *models.Task) models.Instant {
 		ahead = line.Position(row)
 	}
 	slots := int64(0)
-	for _, w := range e.workers() {
+	for _, w := range e.board.Workers { // any order: a sum
 		if w.State == models.WorkerActive && e.board.Fits(w, row.Class) {
 			slots += int64(max(w.Slots, 1))
 		}

@@ -145,10 +145,10 @@ func (e *Engine) judgeFlows() {
 		waiting[row.Workflow] = true
 	}
 	for _, f := range e.b.flows {
-		state, known := e.stateOf(f, waiting[f.row.ID])
+		state, known := e.stateOf(f, waiting[f.row.ID] || len(e.unfired) > 0) // edges left to move may free what waits
 		if known {
 			e.setFlow(f, state)
-		} else if f.ends {
+		} else if f.ends || len(e.unfired) > 0 {
 			e.again = append(e.again, f)
 		}
 		if known && f.ended() && f.row.Counts[models.DeadLetter] == 0 { // nothing is left that a gate could hold

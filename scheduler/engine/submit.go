@@ -163,7 +163,12 @@ func (e *Engine) resolve(s *Submit) ([]placement, error) {
 		if p.lane, err = e.route(s.Env, t.Lane, t.Class.Type, at); err != nil {
 			return nil, err
 		}
-		if p.class = e.classNumber(t.Class); p.class == 0 {
+		if i > 0 && alike(&t.Class, &s.Tasks[i-1].Class) {
+			p.class = out[i-1].class // a body mostly asks for one thing
+		} else {
+			p.class = e.board.ClassNumber(t.Class)
+		}
+		if p.class == 0 {
 			fresh[t.Class.Digest()] = true
 		}
 		if p.holder, err = e.holder(s, t, at, keys); err != nil {
@@ -213,11 +218,10 @@ func (e *Engine) route(env int32, name, taskType, at string) (*board.Lane, error
 	return best, nil
 }
 
-func (e *Engine) classNumber(c models.Class) int32 {
-	if n := e.board.ClassNumber(c); n != 0 {
-		return n
-	}
-	return 0
+// alike says that two classes without lists surely are the same.
+func alike(a, b *models.Class) bool {
+	return len(a.Selector)+len(b.Selector)+len(a.Permissions)+len(b.Permissions) == 0 && a.Type == b.Type && a.Model == b.Model &&
+		a.CPUMilli == b.CPUMilli && a.MemoryMB == b.MemoryMB && a.DiskMB == b.DiskMB && a.GPU == b.GPU && a.VRAMMB == b.VRAMMB
 }
 
 // internClass gives a class its number, a new one when nobody asked for the same before.
@@ -316,8 +320,10 @@ func (e *Engine) fillSubmitted(s *Submitted, placements []placement, changes []*
 		}
 		s.Tasks[i].Row = changes[i].row
 		if lane := placements[i].lane; lane.HighWater > 0 && lane.Depth > int64(lane.HighWater) && changes[i].row.State == models.Ready {
+			if !s.HighWater { // once: the tasks of a body stand side by side
+				s.EstimatedStart = max(e.estimateStart(&changes[i].row), e.now)
+			}
 			s.HighWater = true
-			s.EstimatedStart = max(s.EstimatedStart, e.estimateStart(&changes[i].row), e.now)
 		}
 	}
 }
