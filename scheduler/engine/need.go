@@ -86,10 +86,6 @@ func (e *Engine) need(n *models.Need, cmd *Command) {
 		if s := e.plans.all[cmd.Backfill.Schedule]; s != nil {
 			e.needRuns(n, s, cmd.Backfill.Overlap)
 		}
-	case cmd.Trigger != nil:
-		needOnce(n, cmd.Trigger.Once)
-		needDone(n, cmd)
-		e.needSchedule(n, e.plans.all[cmd.Trigger.Schedule])
 	case cmd.Tick != nil:
 		e.needTick(n)
 	}
