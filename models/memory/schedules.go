@@ -120,11 +120,12 @@ func (s *Store) works(refs []models.TaskRef) map[models.TaskRef]models.ScheduleW
 func (s *Store) Runs(of models.TaskRef) (out []models.Run) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, r := range sorted(s.runs, compareRefs) {
+	for _, r := range s.runs { // any order: sorted below
 		if r.Env == of.Env && r.Schedule == of.ID {
 			out = append(out, r)
 		}
 	}
+	slices.SortFunc(out, func(a, b models.Run) int { return a.ID.Compare(b.ID) })
 	return out
 }
 
