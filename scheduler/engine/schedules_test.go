@@ -96,14 +96,22 @@ func TestAnOccurrenceBecomesWorkOnItsMoment(t *testing.T) {
 
 func TestOverlapIsJudgedOccurrenceByOccurrence(t *testing.T) {
 	for policy, want := range map[string][3]string{ // after three occurrences, after the first one's end, after a fourth
-		"": {"dispatched/ready skipped_overlap skipped_overlap", "dispatched/succeeded skipped_overlap skipped_overlap",
-			"dispatched/succeeded skipped_overlap skipped_overlap dispatched/ready"},
-		"allow": {"dispatched/ready dispatched/ready dispatched/ready", "dispatched/succeeded dispatched/ready dispatched/ready",
-			"dispatched/succeeded dispatched/ready dispatched/ready dispatched/ready"},
-		"queue_one": {"dispatched/ready superseded waits", "dispatched/succeeded superseded dispatched/ready",
-			"dispatched/succeeded superseded dispatched/ready waits"},
-		"cancel_previous": {"superseded/cancelled superseded/cancelled dispatched/ready", "superseded/cancelled superseded/cancelled dispatched/succeeded",
-			"superseded/cancelled superseded/cancelled dispatched/succeeded dispatched/ready"},
+		"": {
+			"dispatched/ready skipped_overlap skipped_overlap", "dispatched/succeeded skipped_overlap skipped_overlap",
+			"dispatched/succeeded skipped_overlap skipped_overlap dispatched/ready",
+		},
+		"allow": {
+			"dispatched/ready dispatched/ready dispatched/ready", "dispatched/succeeded dispatched/ready dispatched/ready",
+			"dispatched/succeeded dispatched/ready dispatched/ready dispatched/ready",
+		},
+		"queue_one": {
+			"dispatched/ready superseded waits", "dispatched/succeeded superseded dispatched/ready",
+			"dispatched/succeeded superseded dispatched/ready waits",
+		},
+		"cancel_previous": {
+			"superseded/cancelled superseded/cancelled dispatched/ready", "superseded/cancelled superseded/cancelled dispatched/succeeded",
+			"superseded/cancelled superseded/cancelled dispatched/succeeded dispatched/ready",
+		},
 	} {
 		t.Run(policy, func(t *testing.T) {
 			w := newWorld(t, engine.Config{})
