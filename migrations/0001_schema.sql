@@ -306,6 +306,16 @@ CREATE TABLE dedupes (
 );
 CREATE INDEX dedupes_task ON dedupes (env, task); -- they go with their task
 
+-- Values that tasks move on as they go.
+CREATE TABLE watermarks (
+    env     int    NOT NULL,
+    name    text   NOT NULL,
+    value   text   NOT NULL,
+    version bigint NOT NULL,
+    at      bigint NOT NULL,
+    PRIMARY KEY (env, name)
+);
+
 -- Lines that attempts wrote, kept two weeks. The replica that received them writes them.
 CREATE TABLE logs (
     id      bigint GENERATED ALWAYS AS IDENTITY,
@@ -691,7 +701,7 @@ BEGIN
     EXECUTE format('GRANT USAGE ON SCHEMA public TO %s, %s', app, engine);
     FOREACH t IN ARRAY ARRAY['brain', 'batches', 'tenants', 'environments', 'kinds', 'lanes', 'highest', 'classes', 'workers',
         'virtual_times', 'estimates', 'schedules', 'schedule_versions', 'schedule_states', 'schedule_runs', 'tasks', 'specs', 'labels', 'edges', 'unfired', 'attempts', 'progress', 'workflows', 'flow_spends', 'stagings', 'cursors',
-        'overrides', 'signals', 'qualities', 'dedupes', 'logs', 'bulk_items', 'done', 'once', 'events', 'audit', 'users', 'memberships', 'sessions', 'api_keys', 'signing_keys', 'replicas', 'vault']
+        'overrides', 'signals', 'qualities', 'dedupes', 'logs', 'bulk_items', 'watermarks', 'done', 'once', 'events', 'audit', 'users', 'memberships', 'sessions', 'api_keys', 'signing_keys', 'replicas', 'vault']
     LOOP
         EXECUTE format('ALTER TABLE %I ENABLE ROW LEVEL SECURITY', t);
         EXECUTE format('ALTER TABLE %I FORCE ROW LEVEL SECURITY', t);
@@ -699,7 +709,7 @@ BEGIN
         EXECUTE format('CREATE POLICY engine ON %I TO %s USING (true) WITH CHECK (true)', t, engine);
     END LOOP;
     FOREACH t IN ARRAY ARRAY['environments', 'lanes', 'schedules', 'schedule_versions', 'schedule_states', 'schedule_runs', 'tasks', 'specs', 'labels', 'edges', 'attempts', 'progress',
-        'overrides', 'qualities', 'logs', 'workflows', 'flow_spends', 'stagings', 'cursors', 'events']
+        'overrides', 'qualities', 'logs', 'watermarks', 'workflows', 'flow_spends', 'stagings', 'cursors', 'events']
     LOOP
         EXECUTE format('GRANT SELECT ON %I TO %s', t, app);
         EXECUTE format('CREATE POLICY app ON %I FOR SELECT TO %s USING (%s)', t, app,
@@ -727,7 +737,7 @@ END $$;
 
 -- +goose Down
 DROP TABLE vault, replicas, signing_keys, api_keys, sessions, memberships, users, audit, events, once, done, cursors,
-    stagings, flow_spends, workflows, progress, logs, bulk_items, dedupes, qualities, signals, overrides, attempts, unfired, edges, labels, specs, tasks, estimates, virtual_times, workers, classes, highest, lanes,
+    stagings, flow_spends, workflows, progress, logs, watermarks, bulk_items, dedupes, qualities, signals, overrides, attempts, unfired, edges, labels, specs, tasks, estimates, virtual_times, workers, classes, highest, lanes,
     schedules, schedule_versions, schedule_states, schedule_runs, kinds, environments, tenants, batches, brain;
 DROP FUNCTION expect_rows, expect_brain;
 DROP TYPE task_wire, spec_wire, label_wire, edge_wire, attempt_wire, end_wire, event_wire, line_wire;

@@ -91,3 +91,12 @@ type ChildRef struct {
 	Parent ID
 	Key    string
 }
+
+// Watermark is a named value of an environment that tasks move on as they go. Its version rises with each change.
+type Watermark struct {
+	Env     int32
+	Name    string
+	Value   json.RawMessage
+	Version int64
+	At      Instant
+}

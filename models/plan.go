@@ -46,6 +46,7 @@ type Plan struct {
 	SignalsGone     []ID
 	Qualities       []Quality
 	Dedupes         []Dedupe // replaced by environment and key
+	Watermarks      []Watermark
 	Shuts           []FlowShut
 	Spends          []FlowSpend
 	Schedules       SchedulePlan
@@ -56,7 +57,7 @@ func (p *Plan) Empty() bool {
 	return len(p.Tenants)+len(p.Environments)+len(p.Kinds)+len(p.Lanes)+len(p.LanesGone)+len(p.Classes)+len(p.Workers)+
 		len(p.Seen)+len(p.Virtual)+len(p.Estimates)+len(p.Workflows)+len(p.WorkflowChanges)+len(p.Tasks)+len(p.Changes)+len(p.Attempts)+
 		len(p.Ends)+len(p.Progress)+len(p.Flips)+len(p.Cursors)+len(p.Done)+len(p.Once)+len(p.Late)+len(p.Events)+len(p.Audit)+
-		len(p.Waits)+len(p.Overrides)+len(p.LabelsGone)+len(p.Signals)+len(p.SignalsGone)+len(p.Qualities)+len(p.Dedupes)+
+		len(p.Waits)+len(p.Overrides)+len(p.LabelsGone)+len(p.Signals)+len(p.SignalsGone)+len(p.Qualities)+len(p.Dedupes)+len(p.Watermarks)+
 		len(p.Shuts)+len(p.Spends) == 0 && p.Schedules.Empty()
 }
 
@@ -187,24 +188,25 @@ type Effects struct {
 
 // Need names what a batch of commands must know of the database before it can be decided.
 type Need struct {
-	Tasks     []TaskRef   // whole rows
-	IdemKeys  []IdemRef   // who holds a business key
-	Workflows []TaskRef   // rows with counts taken from the tasks
-	Once      []OnceRef   // earlier calls with an Idempotency-Key
-	Done      []ID        // resent commands
-	Slices    []SliceNeed // the next rows of cursors
-	Stagings  []ID        // what was staged
-	Policies  []TaskRef   // retry policies of failed tasks
-	Tokens    []TokenRef  // reports whose lease is not on the board
-	Children  []ChildRef  // by the key their parent gave them
-	Dedupes   []IdemRef   // who holds a dedupe key
-	Judged    []TaskRef   // what conditions are judged by
-	Schedules []TaskRef   // what schedules do that are due
+	Tasks      []TaskRef   // whole rows
+	IdemKeys   []IdemRef   // who holds a business key
+	Workflows  []TaskRef   // rows with counts taken from the tasks
+	Once       []OnceRef   // earlier calls with an Idempotency-Key
+	Done       []ID        // resent commands
+	Slices     []SliceNeed // the next rows of cursors
+	Stagings   []ID        // what was staged
+	Policies   []TaskRef   // retry policies of failed tasks
+	Tokens     []TokenRef  // reports whose lease is not on the board
+	Children   []ChildRef  // by the key their parent gave them
+	Dedupes    []IdemRef   // who holds a dedupe key
+	Watermarks []IdemRef   // by name
+	Judged     []TaskRef   // what conditions are judged by
+	Schedules  []TaskRef   // what schedules do that are due
 }
 
 // Empty says that only the clock is asked for.
 func (n *Need) Empty() bool {
-	return len(n.Tasks)+len(n.IdemKeys)+len(n.Workflows)+len(n.Once)+len(n.Done)+len(n.Slices)+len(n.Stagings)+len(n.Policies)+len(n.Tokens)+len(n.Children)+len(n.Dedupes)+
+	return len(n.Tasks)+len(n.IdemKeys)+len(n.Workflows)+len(n.Once)+len(n.Done)+len(n.Slices)+len(n.Stagings)+len(n.Policies)+len(n.Tokens)+len(n.Children)+len(n.Dedupes)+len(n.Watermarks)+
 		len(n.Judged)+len(n.Schedules) == 0
 }
 
@@ -240,21 +242,22 @@ type SliceNeed struct {
 
 // Facts answers a Need, read in one round trip with the database's clock.
 type Facts struct {
-	Now       Instant
-	Tasks     map[TaskRef]Task
-	IdemKeys  map[IdemRef]Task
-	Workflows map[TaskRef]Workflow
-	Once      map[OnceRef]Once
-	Done      map[ID]int64 // the batch that did it
-	Slices    map[ID][]Task
-	Stagings  map[ID]Staging
-	Policies  map[TaskRef]RetryPolicy     // from the specs; absent where a spec has none
-	Tokens    map[TokenRef]Attempt        // attempts that ended: Outcome, N, and whether Usage is booked
-	Payloads  map[TaskRef]json.RawMessage // of the rows of slices whose cursor has a Patch
-	Children  map[ChildRef]Task
-	Dedupes   map[IdemRef]Deduped
-	Judged    map[TaskRef]Judged
-	Schedules map[TaskRef]ScheduleWork
+	Now        Instant
+	Tasks      map[TaskRef]Task
+	IdemKeys   map[IdemRef]Task
+	Workflows  map[TaskRef]Workflow
+	Once       map[OnceRef]Once
+	Done       map[ID]int64 // the batch that did it
+	Slices     map[ID][]Task
+	Stagings   map[ID]Staging
+	Policies   map[TaskRef]RetryPolicy     // from the specs; absent where a spec has none
+	Tokens     map[TokenRef]Attempt        // attempts that ended: Outcome, N, and whether Usage is booked
+	Payloads   map[TaskRef]json.RawMessage // of the rows of slices whose cursor has a Patch
+	Children   map[ChildRef]Task
+	Dedupes    map[IdemRef]Deduped
+	Watermarks map[IdemRef]Watermark
+	Judged     map[TaskRef]Judged
+	Schedules  map[TaskRef]ScheduleWork
 }
 
 // Staging is a body too large for one command, written by a replica as staged rows before it is flipped.

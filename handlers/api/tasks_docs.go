@@ -34,6 +34,7 @@ type TaskInput struct {
 	OnExhausted      string             `json:"on_attempts_exhausted" enum:"dead_letter,fail"`
 	Description      string             `json:"description"`
 	RunIf            string             `json:"run_if" doc:"CEL over deps (a list of {key, state, result}), payload and labels: false skips the task; edges then default to finished"`
+	Watermark        string             `json:"watermark" doc:"one task of it runs at a time; its success may move it"`
 	NeedsApproval    bool               `json:"needs_approval" doc:"it waits until somebody approves it"`
 	Dedupe           DedupeView         `json:"dedupe" doc:"while a task holds the key it is answered instead"`
 }

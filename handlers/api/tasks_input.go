@@ -30,6 +30,7 @@ type Input struct {
 	Labels           map[string]string   `json:"labels,omitempty"`
 	Description      string              `json:"description,omitempty"`
 	Dedupe           *DedupeView         `json:"dedupe,omitempty"`
+	Watermark        string              `json:"watermark,omitempty"`
 	RunIf            string              `json:"run_if,omitempty"`
 	ScheduleID       string              `json:"schedule_id,omitempty"`
 	RunID            string              `json:"run_id,omitempty"`
@@ -93,6 +94,7 @@ var members = map[string]func(*draft, body.Value){
 	"depends_on":            (*draft).dependsOn,
 	"on_attempts_exhausted": (*draft).exhausted,
 	"dedupe":                (*draft).dedupe,
+	"watermark":             func(d *draft, v body.Value) { d.input.Watermark = v.Name() },
 	"run_if":                (*draft).runIf,
 	"needs_approval":        func(d *draft, v body.Value) { d.task.NeedsApproval = v.Bool() },
 	"description":           func(d *draft, v body.Value) { d.input.Description = v.String(0, maxDescriptionBytes) },
@@ -100,7 +102,7 @@ var members = map[string]func(*draft, body.Value){
 
 // notBuilt names members that ask for what does not exist yet, with the value beside null that asks for nothing.
 var notBuilt = map[string]string{
-	"secrets": "{}", "permissions": "[]", "ordered": "false", "rate_keys": "[]", "watermark": "",
+	"secrets": "{}", "permissions": "[]", "ordered": "false", "rate_keys": "[]",
 	"budget": "{}",
 }
 
@@ -180,6 +182,11 @@ func (d *draft) finish() {
 		d.r.denied = models.Errorf(models.Forbidden, "this key submits to %s only: name one of them in %s",
 			strings.Join(d.r.lanes, ", "), body.Dot(at, "lane"))
 	}
+	if d.input.Watermark != "" && d.task.LimitKey != "" {
+		d.r.problem.Addf(body.Dot(at, "watermark"), "beside a concurrency key is not available in this version")
+	} else if d.input.Watermark != "" {
+		d.task.LimitKey, d.task.KeyLimit = engine.MarkKey+d.input.Watermark, 1
+	}
 	d.identify()
 	if d.r.problem.Any() {
 		return
@@ -228,7 +235,7 @@ func (r *taskReader) idOf(n dag.Node) models.ID {
 var nothingKept = json.RawMessage("{}")
 
 func (in *Input) text() json.RawMessage {
-	if in.RunAt == 0 && in.DelaySeconds == 0 && in.ExpiresInSeconds == 0 && in.EstimatedCostUSD == nil && in.RetryPolicy == nil && len(in.Labels) == 0 && in.Description == "" && in.Dedupe == nil && in.RunIf == "" && in.RunID == "" {
+	if in.RunAt == 0 && in.DelaySeconds == 0 && in.ExpiresInSeconds == 0 && in.EstimatedCostUSD == nil && in.RetryPolicy == nil && len(in.Labels) == 0 && in.Description == "" && in.Dedupe == nil && in.Watermark == "" && in.RunIf == "" && in.RunID == "" {
 		return nothingKept
 	}
 	text, err := json.Marshal(in)

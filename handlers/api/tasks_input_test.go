@@ -116,7 +116,6 @@ func TestTaskInputRefuses(t *testing.T) {
 		{`"type":"a","secrets":{"A":"secret://a"}`, "body.secrets"},
 		{`"type":"a","ordered":true`, "body.ordered"},
 		{`"type":"a","rate_keys":["bank:tink"]`, "body.rate_keys"},
-		{`"type":"a","watermark":"docs"`, "body.watermark"},
 		{`"type":"a","budget":{"max_tasks":5}`, "body.budget"},
 		{`"type":"a","run_if":"deps."`, "body.run_if"},
 		{`"type":"a","resources":{"tokens":12000}`, "body.resources.tokens"},

@@ -141,6 +141,7 @@ func viewTask(row *postgres.TaskRow, environment string, in postgres.Include, li
 		WorkerSelector: mapOf(row.Needs.Selector), Labels: mapOf(input.Labels), DependsOn: []EdgeView{}, OnExhausted: "dead_letter",
 		Description: handlers.Null(input.Description), Key: handlers.Null(row.Key),
 	}
+	v.Watermark = handlers.Null(input.Watermark)
 	v.Dedupe, v.NeedsApproval, v.RunIf = input.Dedupe, row.Has(models.NeedsApproval), handlers.Null(input.RunIf)
 	v.ScheduleID, v.RunID = handlers.Null(input.ScheduleID), handlers.Null(input.RunID)
 	if input.RetryPolicy != nil {

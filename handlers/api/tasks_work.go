@@ -36,7 +36,7 @@ func NewWork(db *postgres.DB) *Work { return &Work{Reads: postgres.NewReads(db),
 
 // Routes are the endpoints of tasks, workflows and dead letters.
 func (w *Work) Routes() []handlers.Route {
-	return append(append(append(append(w.taskRoutes(), w.childRoutes()...), w.lockRoutes()...), w.workflowRoutes()...), w.deadLetterRoutes()...)
+	return append(append(append(append(w.taskRoutes(), w.childRoutes()...), append(w.lockRoutes(), w.markRoutes()...)...), w.workflowRoutes()...), w.deadLetterRoutes()...)
 }
 
 func (w *Work) taskRoutes() []handlers.Route {

@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -192,6 +193,9 @@ func (f *Floor) deliver(ctx context.Context, d *handlers.Deps, c *fiber.Ctx, cla
 	if err == nil {
 		err = f.children(ctx, leases, briefs)
 	}
+	if err == nil {
+		err = f.marks(ctx, leases, briefs)
+	}
 	if err == nil && ctx.Err() != nil {
 		err = ctx.Err()
 	}
@@ -200,6 +204,24 @@ func (f *Floor) deliver(ctx context.Context, d *handlers.Deps, c *fiber.Ctx, cla
 		return err
 	}
 	return answerBytes(c, appendClaim(nil, claimed, briefs))
+}
+
+// marks adds the watermarks of tasks that name one.
+func (f *Floor) marks(ctx context.Context, leases []engine.Lease, briefs map[models.TaskRef]*postgres.Brief) error {
+	for i := range leases {
+		row := &leases[i].Row
+		name, ok := strings.CutPrefix(row.LimitKey, engine.MarkKey)
+		brief := briefs[models.TaskRef{Env: row.Env, ID: row.ID}]
+		if !ok || brief == nil {
+			continue
+		}
+		mark, _, err := f.reads.MarkOf(ctx, row.Env, name)
+		if err != nil {
+			return err
+		}
+		brief.Watermark = mark
+	}
+	return nil
 }
 
 // children adds what became of the children of tasks that have some.

@@ -85,7 +85,11 @@ func (r *report) member(name string, m body.Value) bool {
 		if !m.Null() {
 			r.RetryAfter = m.Number(0, 30*86_400)
 		}
-	case "items", "watermark":
+	case "watermark":
+		if !m.Null() {
+			r.Mark = readMark(m)
+		}
+	case "items":
 		if !m.Null() {
 			m.Wrong("is not available in this version")
 		}
@@ -93,6 +97,25 @@ func (r *report) member(name string, m body.Value) bool {
 		return false
 	}
 	return true
+}
+
+// readMark reads what a result makes of its task's watermark.
+func readMark(v body.Value) *engine.MarkMove {
+	mark := &engine.MarkMove{Value: json.RawMessage("null")}
+	v.Members(func(name string, m body.Value) {
+		switch {
+		case name == "value":
+			if value := sized(m, handlers.CheckpointLimit); value != nil {
+				mark.Value = value
+			}
+		case name != "version":
+			m.Wrong("there is no such field")
+		case !m.Null():
+			n := m.Int(0, 1<<53)
+			mark.Version = &n
+		}
+	})
+	return mark
 }
 
 // sized copies an opaque value of at most most bytes; nil for null. What stands in it is the worker's own affair.

@@ -3,6 +3,7 @@ package worker
 import (
 	"encoding/json"
 	"strconv"
+	"strings"
 
 	"nightshift/handlers"
 	"nightshift/models"
@@ -94,7 +95,9 @@ func appendLease(b []byte, lease *engine.Lease, brief *postgres.Brief) []byte {
 	b = appendTextOrNull(b, brief.Trace)
 	b = append(b, `,"permissions":[],"secrets":{},"checkpoint":`...)
 	b = appendRaw(b, brief.Checkpoint)
-	b = append(b, `,"watermark":null,`...)
+	b = append(b, `,"watermark":`...)
+	b = appendMark(b, row, brief)
+	b = append(b, ',')
 	b = appendRelatives(b, id, brief)
 	b = append(b, `,"events":[],"items":null,"partition":null,"run":null,"verify":`...)
 	b = strconv.AppendBool(b, row.ErrorClass == "outcome_unknown") // what the last attempt did is to be found out, not done again
@@ -167,6 +170,18 @@ func appendChild(b []byte, d *postgres.Dependency) []byte {
 	b = append(b, d.State.String()...)
 	b = append(b, `","result":`...)
 	b = appendRaw(b, d.Result)
+	return append(b, '}')
+}
+
+// appendMark writes the watermark of a task that names one; version 0 says that nobody has set it yet.
+func appendMark(b []byte, row *models.Task, brief *postgres.Brief) []byte {
+	if !strings.HasPrefix(row.LimitKey, engine.MarkKey) {
+		return append(b, `null`...)
+	}
+	b = append(b, `{"value":`...)
+	b = appendRaw(b, brief.Watermark.Value)
+	b = append(b, `,"version":`...)
+	b = strconv.AppendInt(b, brief.Watermark.Version, 10)
 	return append(b, '}')
 }
 

@@ -15,7 +15,7 @@ func (s *Store) Facts(_ context.Context, need *models.Need) (*models.Facts, erro
 		Now: s.now(), Tasks: map[models.TaskRef]models.Task{}, IdemKeys: map[models.IdemRef]models.Task{},
 		Workflows: map[models.TaskRef]models.Workflow{}, Once: map[models.OnceRef]models.Once{}, Done: map[models.ID]int64{},
 		Slices: map[models.ID][]models.Task{}, Stagings: map[models.ID]models.Staging{}, Policies: map[models.TaskRef]models.RetryPolicy{},
-		Tokens: map[models.TokenRef]models.Attempt{}, Children: map[models.ChildRef]models.Task{}, Dedupes: map[models.IdemRef]models.Deduped{}, Payloads: map[models.TaskRef]json.RawMessage{},
+		Tokens: map[models.TokenRef]models.Attempt{}, Children: map[models.ChildRef]models.Task{}, Dedupes: map[models.IdemRef]models.Deduped{}, Payloads: map[models.TaskRef]json.RawMessage{}, Watermarks: map[models.IdemRef]models.Watermark{},
 		Judged: map[models.TaskRef]models.Judged{},
 	}
 	for _, ref := range need.IdemKeys {
@@ -60,6 +60,7 @@ func (s *Store) Facts(_ context.Context, need *models.Need) (*models.Facts, erro
 		}
 	}
 	f.Schedules = s.works(need.Schedules)
+	known(need.Watermarks, s.watermarks, f.Watermarks)
 	known(need.Tasks, s.tasks, f.Tasks)
 	known(need.Once, s.once, f.Once)
 	known(need.Done, s.done, f.Done)

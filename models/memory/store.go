@@ -82,15 +82,16 @@ type rows struct {
 	staged  indexed[models.ID, models.TaskRef] // by staging
 	holders map[models.IdemRef]models.ID       // of business keys
 
-	overrides map[models.TaskRef]models.Override
-	signals   map[models.ID]models.Signal
-	qualities map[qualityKey]models.Quality
-	dedupes   map[models.IdemRef]models.Dedupe
-	children  map[models.ChildRef]models.ID
-	below     indexed[models.TaskRef, models.ID] // children by parent
-	listed    indexed[models.ID, models.ID]      // tasks by the bulk action they were listed for
-	spends    map[models.TaskRef]models.Spend    // by workflow
-	waitsFor  map[models.TaskRef][]models.ID     // whom a task waited for
+	overrides  map[models.TaskRef]models.Override
+	signals    map[models.ID]models.Signal
+	qualities  map[qualityKey]models.Quality
+	dedupes    map[models.IdemRef]models.Dedupe
+	watermarks map[models.IdemRef]models.Watermark
+	children   map[models.ChildRef]models.ID
+	below      indexed[models.TaskRef, models.ID] // children by parent
+	listed     indexed[models.ID, models.ID]      // tasks by the bulk action they were listed for
+	spends     map[models.TaskRef]models.Spend    // by workflow
+	waitsFor   map[models.TaskRef][]models.ID     // whom a task waited for
 	scheduleRows
 }
 
@@ -143,7 +144,7 @@ func newRows() rows {
 		dead: newIndexed[models.TaskRef](models.ID.Compare), members: newIndexed[models.TaskRef](models.ID.Compare),
 		counts: map[models.TaskRef]models.Counts{}, staged: newIndexed[models.ID](compareRefs), holders: map[models.IdemRef]models.ID{},
 		overrides: map[models.TaskRef]models.Override{}, signals: map[models.ID]models.Signal{}, qualities: map[qualityKey]models.Quality{},
-		dedupes: map[models.IdemRef]models.Dedupe{}, children: map[models.ChildRef]models.ID{}, below: newIndexed[models.TaskRef](models.ID.Compare), listed: newIndexed[models.ID](models.ID.Compare),
+		dedupes: map[models.IdemRef]models.Dedupe{}, watermarks: map[models.IdemRef]models.Watermark{}, children: map[models.ChildRef]models.ID{}, below: newIndexed[models.TaskRef](models.ID.Compare), listed: newIndexed[models.ID](models.ID.Compare),
 		spends: map[models.TaskRef]models.Spend{}, waitsFor: map[models.TaskRef][]models.ID{}, scheduleRows: newScheduleRows(),
 	}
 }

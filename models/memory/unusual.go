@@ -35,6 +35,9 @@ func (s *Store) unusual(p *models.Plan) {
 	for _, q := range p.Qualities {
 		s.qualities[qualityKey{models.TaskRef{Env: q.Env, ID: q.Task}, q.Source}] = q
 	}
+	for _, m := range p.Watermarks {
+		s.watermarks[models.IdemRef{Env: m.Env, Key: m.Name}] = m
+	}
 	for _, d := range p.Dedupes {
 		s.dedupes[models.IdemRef{Env: d.Env, Key: d.Key}] = d
 	}

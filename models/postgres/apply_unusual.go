@@ -24,6 +24,15 @@ func unusual(pipe *pipeline, p *models.Plan) error {
 	if len(p.SignalsGone) > 0 {
 		pipe.send(call{name: "delete_signals", params: [][]byte{idArray(p.SignalsGone, same)}})
 	}
+	if len(p.Watermarks) > 0 {
+		pipe.send(call{name: "save_watermarks", params: [][]byte{
+			int4Array(p.Watermarks, func(m models.Watermark) int32 { return m.Env }),
+			textArray(p.Watermarks, func(m models.Watermark) string { return m.Name }),
+			jsonArray(p.Watermarks, func(m models.Watermark) []byte { return m.Value }),
+			int8Array(p.Watermarks, func(m models.Watermark) int64 { return m.Version }),
+			int8Array(p.Watermarks, func(m models.Watermark) int64 { return int64(m.At) }),
+		}})
+	}
 	for _, rare := range []struct {
 		name  string
 		n     int

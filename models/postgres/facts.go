@@ -17,7 +17,7 @@ func (w *Writer) Facts(ctx context.Context, need *models.Need) (*models.Facts, e
 		Tasks: map[models.TaskRef]models.Task{}, IdemKeys: map[models.IdemRef]models.Task{},
 		Workflows: map[models.TaskRef]models.Workflow{}, Once: map[models.OnceRef]models.Once{}, Done: map[models.ID]int64{},
 		Slices: map[models.ID][]models.Task{}, Stagings: map[models.ID]models.Staging{}, Policies: map[models.TaskRef]models.RetryPolicy{},
-		Tokens: map[models.TokenRef]models.Attempt{}, Children: map[models.ChildRef]models.Task{}, Dedupes: map[models.IdemRef]models.Deduped{}, Payloads: map[models.TaskRef]json.RawMessage{},
+		Tokens: map[models.TokenRef]models.Attempt{}, Children: map[models.ChildRef]models.Task{}, Dedupes: map[models.IdemRef]models.Deduped{}, Payloads: map[models.TaskRef]json.RawMessage{}, Watermarks: map[models.IdemRef]models.Watermark{},
 		Judged: map[models.TaskRef]models.Judged{}, Schedules: map[models.TaskRef]models.ScheduleWork{},
 	}
 	var now models.Instant
@@ -86,6 +86,10 @@ func factsOf(need *models.Need, f *models.Facts, bad *error) (calls []call) {
 		f.Children[models.ChildRef{Env: t.Env, Parent: t.Parent, Key: t.Key}] = t
 	}, int4Array(need.Children, func(r models.ChildRef) int32 { return r.Env }), idArray(need.Children, func(r models.ChildRef) models.ID { return r.Parent }),
 		textArray(need.Children, func(r models.ChildRef) string { return r.Key }))
+	add(len(need.Watermarks), "fact_watermarks", func(c *columns) {
+		m := models.Watermark{Env: c.int4(), Name: c.text(), Value: c.json(), Version: c.int8(), At: c.instant()}
+		f.Watermarks[models.IdemRef{Env: m.Env, Key: m.Name}] = m
+	}, int4Array(need.Watermarks, func(r models.IdemRef) int32 { return r.Env }), textArray(need.Watermarks, func(r models.IdemRef) string { return r.Key }))
 	add(len(need.Dedupes), "fact_dedupes", func(c *columns) {
 		d := models.Deduped{Dedupe: models.Dedupe{Key: c.text(), While: models.While(c.int2()), TTLSeconds: c.int4()}}
 		d.Row = c.task()

@@ -26,6 +26,7 @@ type Brief struct {
 	Dependencies []Dependency
 	Many         bool
 	Children     []Dependency // what it spawned, as far as that is
+	Watermark    models.Watermark
 }
 
 // Dependency is a task that another one waited for.

@@ -26,6 +26,7 @@ type Answer struct {
 	Kind        *models.Kind        `json:"kind,omitempty"`
 	Lane        *models.Lane        `json:"lane,omitempty"`
 	Looked      *Looked             `json:"looked,omitempty"`
+	Watermark   *models.Watermark   `json:"watermark,omitempty"`
 
 	Schedule      *models.Schedule      `json:"schedule,omitempty"`
 	ScheduleState *models.ScheduleState `json:"schedule_state,omitempty"`

@@ -35,6 +35,7 @@ type Command struct {
 	Spawn     *Spawn     `json:"spawn,omitempty"`
 	SteerBulk *SteerBulk `json:"steer_bulk,omitempty"`
 	Unlock    *Unlock    `json:"unlock,omitempty"`
+	Mark      *Mark      `json:"mark,omitempty"`
 	Steer     *Steer     `json:"steer,omitempty"`
 	Skip      *Skip      `json:"skip,omitempty"`
 	Trigger   *Trigger   `json:"trigger,omitempty"`
@@ -201,6 +202,7 @@ type Result struct {
 	Usage      json.RawMessage   `json:"usage,omitempty"`
 	Checkpoint json.RawMessage   `json:"checkpoint,omitempty"`
 	RetryAfter float64           `json:"retry_after_seconds,omitempty"`
+	Mark       *MarkMove         `json:"mark,omitempty"` // the task's watermark moves on with a success
 }
 
 // Settle reports attempts.

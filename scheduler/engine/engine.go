@@ -248,6 +248,8 @@ func (e *Engine) verb(cmd *Command) (*Answer, error) {
 		return e.edit(cmd)
 	case cmd.Judge != nil:
 		return e.judge(cmd)
+	case cmd.Mark != nil:
+		return e.mark(cmd)
 	case cmd.Unlock != nil:
 		return e.unlock(cmd)
 	case cmd.SteerBulk != nil:

@@ -65,6 +65,9 @@ func (e *Engine) need(n *models.Need, cmd *Command) {
 		needDone(n, cmd)
 	case cmd.Judge != nil:
 		n.Tasks = append(n.Tasks, models.TaskRef{Env: cmd.Judge.Env, ID: cmd.Judge.Task})
+	case cmd.Mark != nil:
+		n.Watermarks = append(n.Watermarks, models.IdemRef{Env: cmd.Mark.Env, Key: cmd.Mark.Name})
+		needDone(n, cmd)
 	case cmd.Spawn != nil:
 		e.needSpawn(n, cmd.Spawn)
 	case cmd.Configure != nil:
@@ -152,6 +155,8 @@ func (e *Engine) needSettle(n *models.Need, s *Settle) {
 			if lease.Row().Has(models.HasPolicy) {
 				n.Policies = append(n.Policies, models.TaskRef{Env: lease.Row().Env, ID: lease.Row().ID})
 			}
+		case lease != nil && r.Outcome == models.AttemptSucceeded && r.Mark != nil:
+			e.needMark(n, lease.Row())
 		case lease != nil && r.Outcome != models.AttemptSucceeded && lease.Row().Has(models.HasPolicy):
 			n.Policies = append(n.Policies, models.TaskRef{Env: lease.Row().Env, ID: lease.Row().ID})
 		}

@@ -29,10 +29,18 @@ func (e *Engine) settle(s *Settle) (*Answer, error) {
 			answer.Settled[i] = e.late(r)
 			continue
 		}
+		code := models.Code("")
+		if r.Outcome == models.AttemptSucceeded && r.Mark != nil {
+			if why := e.moveMark(lease.Row(), r.Mark); why != nil { // another has moved it: the value stays
+				failed := *r
+				failed.Outcome, failed.Error, failed.Result, code = models.AttemptFailed, why, nil, models.StateConflict
+				r = &failed
+			}
+		}
 		c := e.report(lease, r)
 		e.b.fill = append(e.b.fill, func() {
 			row := c.row
-			answer.Settled[i] = Settled{Token: r.Token, Accepted: true, Row: &row}
+			answer.Settled[i] = Settled{Token: r.Token, Accepted: true, Row: &row, Code: code}
 		})
 	}
 	return answer, nil
