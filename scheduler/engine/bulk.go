@@ -10,8 +10,14 @@ import (
 // patchedAtOnce is how many payloads a slice reads and changes: they may be large.
 const patchedAtOnce = 20
 
+// mostUnfired is how many ends with edges left to move there may be before cursors, whose rows end too, wait for them.
+const mostUnfired = 100
+
 // dueCursor is the first cursor that may move now; -1: none.
 func (e *Engine) dueCursor() int {
+	if len(e.unfired) > mostUnfired {
+		return -1
+	}
 	return slices.IndexFunc(e.cursors, func(c models.Cursor) bool { return !c.Paused && c.NextAt <= e.now })
 }
 
