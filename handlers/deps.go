@@ -56,8 +56,10 @@ func Open(ctx context.Context, s Settings) (*Deps, error) {
 	if s.Logger == nil {
 		s.Logger = slog.New(slog.DiscardHandler)
 	}
-	d := &Deps{Door: s.Door, DB: s.DB, People: postgres.NewPeople(s.DB, vault), World: postgres.NewWorld(s.DB), Vault: vault,
-		Clock: NewClock(), TokenFailures: NewThrottle(20, 3*time.Second), Decisions: &Rate{}, Version: s.Version, Logger: s.Logger}
+	d := &Deps{
+		Door: s.Door, DB: s.DB, People: postgres.NewPeople(s.DB, vault), World: postgres.NewWorld(s.DB), Vault: vault,
+		Clock: NewClock(), TokenFailures: NewThrottle(20, 3*time.Second), Decisions: &Rate{}, Version: s.Version, Logger: s.Logger,
+	}
 	d.Directory, d.Keys, d.Signer = NewDirectory(d.World), NewKeys(d.People, d.Now), NewSigner(d.People, d.Now)
 	if d.Sessions, err = NewSessions(d.People, d.Now); err != nil {
 		return nil, err

@@ -27,7 +27,6 @@ type Keys struct {
 type knownKey struct {
 	key  *postgres.APIKey
 	read time.Time
-	used bool
 }
 
 // NewKeys reads through people.

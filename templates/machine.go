@@ -27,9 +27,15 @@ var spots = map[string]spot{
 
 // usual are the ways that are drawn for every task.
 var usual = [][2]string{
-	{"scheduled", "ready"}, {"pending", "ready"}, {"ready", "running"},
-	{"running", "succeeded"}, {"running", "failed"}, {"running", "dead_letter"},
-	{"running", "retry_wait"}, {"retry_wait", "ready"}, {"running", "cancel_requested"},
+	{"scheduled", "ready"},
+	{"pending", "ready"},
+	{"ready", "running"},
+	{"running", "succeeded"},
+	{"running", "failed"},
+	{"running", "dead_letter"},
+	{"running", "retry_wait"},
+	{"retry_wait", "ready"},
+	{"running", "cancel_requested"},
 }
 
 var stateOrder = []string{

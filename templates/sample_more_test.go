@@ -12,8 +12,13 @@ func sampleTask() TaskView {
 		CreatedAt: before(14 * time.Minute), ReadyAt: before(13 * time.Minute), StartedAt: before(70 * time.Second), NextAttemptAt: sampleNow.Add(23 * time.Second), Deadline: sampleNow.Add(2 * time.Hour),
 		Workflow: Ref{ID: "wf_01k9h1v2w3x4y5z6a7b8c9d0e1", Name: "night of northwind", State: "running"},
 		Steps: []Step{
-			{State: "pending", At: before(14 * time.Minute)}, {State: "ready", At: before(13 * time.Minute)}, {State: "running", At: before(9 * time.Minute)},
-			{State: "retry_wait", At: before(8 * time.Minute)}, {State: "ready", At: before(7 * time.Minute), Times: 2}, {State: "running", At: before(70 * time.Second), Times: 2}, {State: "retry_wait", At: before(37 * time.Second), Times: 2},
+			{State: "pending", At: before(14 * time.Minute)},
+			{State: "ready", At: before(13 * time.Minute)},
+			{State: "running", At: before(9 * time.Minute)},
+			{State: "retry_wait", At: before(8 * time.Minute)},
+			{State: "ready", At: before(7 * time.Minute), Times: 2},
+			{State: "running", At: before(70 * time.Second), Times: 2},
+			{State: "retry_wait", At: before(37 * time.Second), Times: 2},
 		},
 		Why: []Reason{
 			{Code: "run_at", Detail: "The second attempt failed with timeout; the third starts after the wait of its retry policy.", Until: sampleNow.Add(23 * time.Second)},
@@ -22,8 +27,10 @@ func sampleTask() TaskView {
 		Position: 3, StartsAt: sampleNow.Add(45 * time.Second),
 		Attempts: []Attempt{
 			{Number: 1, Outcome: "lost", Worker: Ref{ID: "wrk_1", Name: "shed-1"}, Version: "0.1.0", StartedAt: before(9 * time.Minute), FinishedAt: before(8 * time.Minute), Error: &Failure{Class: "worker_lost", Message: "its worker was silent for longer than its lease"}},
-			{Number: 2, Outcome: "failed", Worker: Ref{ID: "wrk_2", Name: "lantern-gpu"}, Version: "0.1.0", Model: "minilm", StartedAt: before(70 * time.Second), FinishedAt: before(37 * time.Second),
-				Error: &Failure{Class: "timeout", Message: "no answer from the embedding endpoint within 30 s", Stack: "text.embed: POST /embeddings\n  at embed.call (embed.go:120)\n  at embed.Run (embed.go:61)"}, Usage: []Pair{{"tokens in", "48,210"}, {"cost", "$0.004821"}, {"GPU", "31 s"}}},
+			{
+				Number: 2, Outcome: "failed", Worker: Ref{ID: "wrk_2", Name: "lantern-gpu"}, Version: "0.1.0", Model: "minilm", StartedAt: before(70 * time.Second), FinishedAt: before(37 * time.Second),
+				Error: &Failure{Class: "timeout", Message: "no answer from the embedding endpoint within 30 s", Stack: "text.embed: POST /embeddings\n  at embed.call (embed.go:120)\n  at embed.Run (embed.go:61)"}, Usage: []Pair{{"tokens in", "48,210"}, {"cost", "$0.004821"}, {"GPU", "31 s"}},
+			},
 		},
 		Progress: `{"done":62,"total":100,"section":"handbook/1462"}`,
 		Payload:  `{"model":"minilm","sections":["handbook/1400","handbook/1401","handbook/1402"],"options":{"normalize":true,"dims":384,"note":null,"ratio":0.25},"token":"••••"}`,
@@ -73,8 +80,10 @@ func sampleNight(width int) ([]Node, []Edge) {
 }
 
 func sampleWorkflow(width int) WorkflowView {
-	v := WorkflowView{WorkflowRow: sampleWorkflows()[0], OnFailure: "continue", Labels: []Pair{{"night", "2026-03-04"}}, Tasks: sampleTasks()[:10], More: 4368, Pause: true, Cancel: true, Retry: true,
-		Budget: []Meter{{"tasks", "4,378", "10,000", 0.4378}, {"cost", "$1.84", "$2.00", 0.92}, {"run time", "19 min", "2 h 00 min", 0.158}}}
+	v := WorkflowView{
+		WorkflowRow: sampleWorkflows()[0], OnFailure: "continue", Labels: []Pair{{"night", "2026-03-04"}}, Tasks: sampleTasks()[:10], More: 4368, Pause: true, Cancel: true, Retry: true,
+		Budget: []Meter{{"tasks", "4,378", "10,000", 0.4378}, {"cost", "$1.84", "$2.00", 0.92}, {"run time", "19 min", "2 h 00 min", 0.158}},
+	}
 	v.Nodes, v.Edges = sampleNight(width)
 	return v
 }

@@ -54,9 +54,11 @@ func sampleDead() []DeadGroup {
 		{
 			Fingerprint: "invalid_input:not-utf8", Class: "invalid_input", Message: "the document is not text: 62 % of its first 4,096 bytes are not UTF-8",
 			Count: 31, Types: []string{"document.chunk"}, Tenants: []string{"northwind"}, FirstSeen: before(50 * time.Minute), LastSeen: before(40 * time.Second), Hourly: []int{0, 0, 1, 4, 9, 17, 12, 31},
-			Sample: DeadSample{Task: "task_01k9h2m3n4p5q6r7s8t9v0w1x2", Type: "document.chunk", Worker: Ref{ID: "wrk_01k9h2aaaa", Name: "shed-2"}, Version: "0.1.0", Attempts: 1,
+			Sample: DeadSample{
+				Task: "task_01k9h2m3n4p5q6r7s8t9v0w1x2", Type: "document.chunk", Worker: Ref{ID: "wrk_01k9h2aaaa", Name: "shed-2"}, Version: "0.1.0", Attempts: 1,
 				Error:   Failure{Class: "invalid_input", Message: "the document is not text: 62 % of its first 4,096 bytes are not UTF-8", Stack: "document.chunk: read src/archive/zip/testdata/dd.zip\n  at chunker.Open (chunk.go:88)\n  at chunker.Run (chunk.go:41)"},
-				Payload: `{"document":"src/archive/zip/testdata/dd.zip","bytes":154,"sha256":"9f8e0c"}`},
+				Payload: `{"document":"src/archive/zip/testdata/dd.zip","bytes":154,"sha256":"9f8e0c"}`,
+			},
 		},
 		{
 			Fingerprint: "provider_outage:503", Class: "provider_outage", Message: "embedding endpoint answered 503 three times in a row",

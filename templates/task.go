@@ -127,10 +127,15 @@ type namedMoment struct {
 func (v TaskView) moments() []namedMoment {
 	var out []namedMoment
 	for _, entry := range []namedMoment{
-		{"Created", v.CreatedAt}, {"Run at", v.RunAt}, {"Ready", v.ReadyAt},
-		{"Started", v.StartedAt}, {"Finished", v.FinishedAt},
-		{"Next attempt", v.NextAttemptAt}, {"Lease until", v.LeaseExpiresAt},
-		{"Deadline", v.Deadline}, {"Expires", v.ExpiresAt},
+		{"Created", v.CreatedAt},
+		{"Run at", v.RunAt},
+		{"Ready", v.ReadyAt},
+		{"Started", v.StartedAt},
+		{"Finished", v.FinishedAt},
+		{"Next attempt", v.NextAttemptAt},
+		{"Lease until", v.LeaseExpiresAt},
+		{"Deadline", v.Deadline},
+		{"Expires", v.ExpiresAt},
 	} {
 		if !entry.At.IsZero() {
 			out = append(out, entry)

@@ -167,8 +167,10 @@ func TestNothingAClientSendsBreaksUs(t *testing.T) {
 	task := s.want(s.call("POST", "/v1/tasks", `{"type":"demo.echo"}`, "Authorization", a), 201, "")
 	spec := s.call("GET", "/openapi.json", nil).body
 	requests, seed := number(os.Getenv("FUZZ_REQUESTS"), 1500), number(os.Getenv("FUZZ_SEED"), int(time.Now().UnixNano()%1e6))
-	f := &fuzzer{rng: rand.New(rand.NewPCG(uint64(seed), 1)), schemas: spec["components"].(map[string]any)["schemas"].(map[string]any),
-		ids: []string{tenant.str("id"), victim.str("id"), task.str("id"), "northwind", "batch", "production"}}
+	f := &fuzzer{
+		rng: rand.New(rand.NewPCG(uint64(seed), 1)), schemas: spec["components"].(map[string]any)["schemas"].(map[string]any),
+		ids: []string{tenant.str("id"), victim.str("id"), task.str("id"), "northwind", "batch", "production"},
+	}
 	f.known = f.work(s, a)
 	f.known["tenants"], f.known["api-keys"], f.known["tasks"] = tenant.str("id"), victim.str("id"), task.str("id")
 	paths := spec["paths"].(map[string]any)

@@ -48,15 +48,19 @@ func describe(routes []handlers.Route) (*document, error) {
 	}
 	doc := object{
 		"openapi": "3.1.0",
-		"info": object{"title": "Nightshift", "version": "1",
-			"description": "A control plane for AI work: it decides what runs next, for many customers, on shared capacity."},
+		"info": object{
+			"title": "Nightshift", "version": "1",
+			"description": "A control plane for AI work: it decides what runs next, for many customers, on shared capacity.",
+		},
 		"servers": []object{{"url": "/"}},
 		"tags":    listed,
 		"paths":   paths,
 		"components": object{
 			"schemas": shapes.named,
-			"securitySchemes": object{"token": object{"type": "http", "scheme": "bearer", "bearerFormat": "JWT",
-				"description": "An access token of POST /v1/auth/token."}},
+			"securitySchemes": object{"token": object{
+				"type": "http", "scheme": "bearer", "bearerFormat": "JWT",
+				"description": "An access token of POST /v1/auth/token.",
+			}},
 		},
 	}
 	text, err := json.Marshal(doc)
@@ -201,7 +205,9 @@ func problemSchema() object {
 	return object{"type": "object", "required": []string{"type", "title", "status", "detail", "instance", "code", "request_id"}, "properties": object{
 		"type": text, "title": text, "status": object{"type": "integer"}, "detail": text, "instance": text,
 		"code": object{"type": "string", "description": "a stable word to decide on"}, "request_id": text,
-		"errors": object{"type": "array", "items": object{"type": "object", "required": []string{"location", "message"},
-			"properties": object{"location": text, "message": text, "value": object{}}}},
+		"errors": object{"type": "array", "items": object{
+			"type": "object", "required": []string{"location", "message"},
+			"properties": object{"location": text, "message": text, "value": object{}},
+		}},
 	}}
 }

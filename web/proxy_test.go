@@ -62,8 +62,10 @@ func TestBehindAProxy(t *testing.T) {
 
 func TestRoutesWithoutScopeOrWordsAreRefused(t *testing.T) {
 	s := newStage(t)
-	good := handlers.Route{Method: "GET", Path: "/v1/x", Scopes: []string{handlers.Public}, Doc: handlers.Doc{Tag: "T", Summary: "S"},
-		Handler: func(*handlers.Deps, *fiber.Ctx) error { return nil }}
+	good := handlers.Route{
+		Method: "GET", Path: "/v1/x", Scopes: []string{handlers.Public}, Doc: handlers.Doc{Tag: "T", Summary: "S"},
+		Handler: func(*handlers.Deps, *fiber.Ctx) error { return nil },
+	}
 	for name, spoil := range map[string]func(*handlers.Route){
 		"no scope":   func(r *handlers.Route) { r.Scopes = nil },
 		"no handler": func(r *handlers.Route) { r.Handler = nil },

@@ -61,8 +61,10 @@ func newStage(t *testing.T) *stage {
 		defer close(ended)
 		_ = brain.Run(running)
 	}()
-	s.deps, err = handlers.Open(ctx, handlers.Settings{DB: db, Door: brain, SecretKey: secretKey, Version: "test", Logger: logger,
-		BootstrapID: rootID, BootstrapSecret: rootSecret, AdminEmail: adminEmail, AdminPassword: adminWord})
+	s.deps, err = handlers.Open(ctx, handlers.Settings{
+		DB: db, Door: brain, SecretKey: secretKey, Version: "test", Logger: logger,
+		BootstrapID: rootID, BootstrapSecret: rootSecret, AdminEmail: adminEmail, AdminPassword: adminWord,
+	})
 	s.must(err)
 	events := newRelay(db, brain.Subscribe(running))
 	followed := make(chan struct{})

@@ -119,8 +119,10 @@ func TestHostileTokens(t *testing.T) {
 	tenant, key, good := s.tenant(s.root(), "northwind", "tasks:read", "admin:read")
 	h := signingKeyOf(t, s)
 	now := time.Now().Unix()
-	h.claims = map[string]any{"iss": "nightshift", "aud": "nightshift", "sub": key.str("client_id"), "iat": now, "nbf": now, "exp": now + 600, "jti": "j",
-		"tenant": tenant.str("id"), "environment": "production", "scope": "tasks:read"}
+	h.claims = map[string]any{
+		"iss": "nightshift", "aud": "nightshift", "sub": key.str("client_id"), "iat": now, "nbf": now, "exp": now + 600, "jti": "j",
+		"tenant": tenant.str("id"), "environment": "production", "scope": "tasks:read",
+	}
 	set := func(name string, v any) func(claims, header map[string]any) {
 		return func(claims, _ map[string]any) { claims[name] = v }
 	}
@@ -239,8 +241,10 @@ func signingKeyOf(t *testing.T, s *stage) hostile {
 	t.Helper()
 	keys, err := s.deps.People.SigningKeys(t.Context(), 24*time.Hour, time.Hour, nil)
 	s.must(err)
-	return hostile{kid: keys[0].KID, private: ed25519.NewKeyFromSeed(keys[0].PrivateKey),
-		header: map[string]any{"alg": "EdDSA", "typ": "at+jwt", "kid": keys[0].KID}}
+	return hostile{
+		kid: keys[0].KID, private: ed25519.NewKeyFromSeed(keys[0].PrivateKey),
+		header: map[string]any{"alg": "EdDSA", "typ": "at+jwt", "kid": keys[0].KID},
+	}
 }
 
 func TestSigningKeysRotate(t *testing.T) {

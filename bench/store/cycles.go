@@ -28,8 +28,10 @@ type cycles struct {
 	worker models.ID
 }
 
-var random = rand.New(rand.NewPCG(1, 2))
-var counter uint64
+var (
+	random  = rand.New(rand.NewPCG(1, 2))
+	counter uint64
+)
 
 // newID is a UUIDv7 of the moment, in rising order as ids made at the edge are.
 func newID(at models.Instant) models.ID {
@@ -109,8 +111,10 @@ func (c *cycles) lifeCycles(ctx context.Context, n, batch int, payload json.RawM
 
 func (c *cycles) task() models.Task {
 	id := newID(c.now)
-	return models.Task{Env: env, ID: id, State: models.Ready, Lane: lane, Class: class, Priority: 50, AgeKey: models.AgeKeyOf(c.now, 50),
-		ReadyAt: c.now, CreatedAt: c.now, UpdatedAt: c.now, MaxAttempts: 3, HardSeconds: 600}
+	return models.Task{
+		Env: env, ID: id, State: models.Ready, Lane: lane, Class: class, Priority: 50, AgeKey: models.AgeKeyOf(c.now, 50),
+		ReadyAt: c.now, CreatedAt: c.now, UpdatedAt: c.now, MaxAttempts: 3, HardSeconds: 600,
+	}
 }
 
 func (c *cycles) start(t *models.Task) {
@@ -140,8 +144,10 @@ func (c *cycles) finishAll(ctx context.Context, tasks []models.Task) error {
 	plan := &models.Plan{}
 	for i := range tasks {
 		t := tasks[i]
-		plan.Attempts = append(plan.Attempts, models.Attempt{Env: env, Task: t.ID, N: 1, ID: t.AttemptID, Token: t.Token, Worker: t.Worker,
-			Outcome: models.AttemptSucceeded, Pool: "cpu", StartedAt: t.StartedAt, FinishedAt: c.now, ChargedMS: 7, Result: json.RawMessage(result)})
+		plan.Attempts = append(plan.Attempts, models.Attempt{
+			Env: env, Task: t.ID, N: 1, ID: t.AttemptID, Token: t.Token, Worker: t.Worker,
+			Outcome: models.AttemptSucceeded, Pool: "cpu", StartedAt: t.StartedAt, FinishedAt: c.now, ChargedMS: 7, Result: json.RawMessage(result),
+		})
 		token := t.Token
 		t.State, t.FinishedAt, t.UpdatedAt = models.Succeeded, c.now, c.now
 		t.AttemptID, t.Token, t.LeaseUntil = models.ID{}, models.ID{}, 0

@@ -322,8 +322,10 @@ func (w *Work) bulkListed(d *handlers.Deps, c *fiber.Ctx, in *bulkInput, dead bo
 		if err != nil {
 			return nil, err
 		}
-		bulk := &engine.Bulk{ID: id, Env: caller.Env, Kind: models.BulkAction, Fingerprint: id, Matched: n, Reason: in.reason,
-			Action: in.action, Lane: in.lane, Patch: in.patch, Rate: in.rate}
+		bulk := &engine.Bulk{
+			ID: id, Env: caller.Env, Kind: models.BulkAction, Fingerprint: id, Matched: n, Reason: in.reason,
+			Action: in.action, Lane: in.lane, Patch: in.patch, Rate: in.rate,
+		}
 		if in.priority != nil {
 			bulk.Priority = *in.priority
 		}

@@ -25,8 +25,11 @@ type Environment struct {
 }
 
 func showEnvironment(e models.Environment) Environment {
-	return Environment{handlers.TypedID{Prefix: models.EnvironmentPrefix, ID: e.ID}, e.Name, e.Kind, e.Paused, handlers.Null(e.Reason),
-		handlers.Time(e.CreatedAt), handlers.Time(e.UpdatedAt), e.Version}
+	return Environment{
+		handlers.TypedID{Prefix: models.EnvironmentPrefix, ID: e.ID},
+		e.Name, e.Kind, e.Paused, handlers.Null(e.Reason),
+		handlers.Time(e.CreatedAt), handlers.Time(e.UpdatedAt), e.Version,
+	}
 }
 
 type newEnvironment struct {

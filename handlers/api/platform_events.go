@@ -127,8 +127,10 @@ func streamEvents(d *handlers.Deps, c *fiber.Ctx) error {
 func eventRoutes() []handlers.Route {
 	const tag = "Events"
 	filters := []handlers.Param{
-		{Name: "after", Type: "string", About: "the id of an event, batch.index"}, {Name: "name", Type: "string", Repeat: true, About: "exact, or ending in *"},
-		{Name: "task_id", Type: "string"}, {Name: "workflow_id", Type: "string"},
+		{Name: "after", Type: "string", About: "the id of an event, batch.index"},
+		{Name: "name", Type: "string", Repeat: true, About: "exact, or ending in *"},
+		{Name: "task_id", Type: "string"},
+		{Name: "workflow_id", Type: "string"},
 	}
 	list := endpoint(get, "/v1/events", seeing, true, tag, "What happened, oldest first", listEvents, nil, 200, handlers.Page[handlers.Event]{})
 	list.Doc.Query = append(filters[:len(filters):len(filters)], handlers.Param{Name: "limit", Type: "integer"}, handlers.Param{Name: "cursor", Type: "string"})

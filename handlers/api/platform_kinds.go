@@ -22,8 +22,10 @@ type Kind struct {
 }
 
 func showKind(k models.Kind) Kind {
-	return Kind{k.Name.String(), k.Precedence, k.Weight, k.MinShare, k.Elastic, handlers.List(k.YieldsTo), handlers.Null(k.MaxHold),
-		handlers.Time(k.UpdatedAt), k.Version}
+	return Kind{
+		k.Name.String(), k.Precedence, k.Weight, k.MinShare, k.Elastic, handlers.List(k.YieldsTo), handlers.Null(k.MaxHold),
+		handlers.Time(k.UpdatedAt), k.Version,
+	}
 }
 
 type kindPatch struct {

@@ -12,9 +12,11 @@ type handler = func(*handlers.Deps, *fiber.Ctx) error
 func PlatformRoutes() []handlers.Route {
 	routes := []handlers.Route{{
 		Method: fiber.MethodPost, Path: "/v1/auth/token", Scopes: []string{handlers.Public}, MaxBody: 16 << 10, Handler: token,
-		Doc: handlers.Doc{Tag: "Tokens and keys", Summary: "Exchange client credentials for an access token",
+		Doc: handlers.Doc{
+			Tag: "Tokens and keys", Summary: "Exchange client credentials for an access token",
 			Detail: "OAuth 2 client credentials as a form, JSON or HTTP Basic. The token is good for 15 minutes.",
-			Body:   tokenRequest{}, BodyType: fiber.MIMEApplicationForm, Replies: map[int]any{200: tokenAnswer{}}},
+			Body:   tokenRequest{}, BodyType: fiber.MIMEApplicationForm, Replies: map[int]any{200: tokenAnswer{}},
+		},
 	}}
 	routes = append(routes, keyRoutes()...)
 	routes = append(routes, customerRoutes()...)

@@ -28,8 +28,11 @@ type Tenant struct {
 }
 
 func showTenant(t models.Tenant) Tenant {
-	return Tenant{handlers.TypedID{Prefix: models.TenantPrefix, ID: t.ID}, t.Name, t.Slug, t.Weight, t.Timezone, 1, t.Suspended,
-		handlers.Time(t.CreatedAt), handlers.Time(t.UpdatedAt), t.Version}
+	return Tenant{
+		handlers.TypedID{Prefix: models.TenantPrefix, ID: t.ID},
+		t.Name, t.Slug, t.Weight, t.Timezone, 1, t.Suspended,
+		handlers.Time(t.CreatedAt), handlers.Time(t.UpdatedAt), t.Version,
+	}
 }
 
 type newTenant struct {

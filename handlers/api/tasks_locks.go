@@ -25,9 +25,11 @@ type HolderView struct {
 func (w *Work) lockRoutes() []handlers.Route {
 	return tenantRoutes(
 		handlers.Route{Method: "GET", Path: "/v1/locks", Scopes: []string{handlers.TasksRead}, Handler: w.locks, Doc: handlers.Doc{
-			Tag: "tasks", Summary: "List the concurrency keys that are held", Query: handlers.ListParams(), Replies: map[int]any{200: handlers.Page[LockView]{}}}},
+			Tag: "tasks", Summary: "List the concurrency keys that are held", Query: handlers.ListParams(), Replies: map[int]any{200: handlers.Page[LockView]{}},
+		}},
 		handlers.Route{Method: "DELETE", Path: "/v1/locks/:key", Scopes: []string{handlers.TasksWrite}, Handler: w.unlock, Doc: handlers.Doc{
-			Tag: "tasks", Summary: "End the leases of a key's holders", Detail: "Their tasks are ready again; their tokens are lost.", Replies: map[int]any{204: nil}}},
+			Tag: "tasks", Summary: "End the leases of a key's holders", Detail: "Their tasks are ready again; their tokens are lost.", Replies: map[int]any{204: nil},
+		}},
 	)
 }
 

@@ -22,7 +22,6 @@ type night struct {
 	flow                        models.ID
 	done, running, dead, ready  models.ID
 	waiting, scheduled, outside models.ID
-	fingerprint                 string
 	worker                      *models.Worker
 }
 

@@ -96,8 +96,10 @@ func openGorm(pool *pgxpool.Pool) (*gorm.DB, error) {
 
 // inUTC makes timestamptz come back in UTC, whatever the session's zone is.
 func inUTC(conn *pgx.Conn) {
-	conn.TypeMap().RegisterType(&pgtype.Type{Name: "timestamptz", OID: pgtype.TimestamptzOID,
-		Codec: &pgtype.TimestamptzCodec{ScanLocation: time.UTC}})
+	conn.TypeMap().RegisterType(&pgtype.Type{
+		Name: "timestamptz", OID: pgtype.TimestamptzOID,
+		Codec: &pgtype.TimestamptzCodec{ScanLocation: time.UTC},
+	})
 }
 
 // Close ends the pool; it waits for connections in use.

@@ -179,25 +179,33 @@ func loadConfiguration(out *models.Snapshot, bad *error) []call {
 }
 
 func (c *columns) tenant() models.Tenant {
-	return models.Tenant{Number: c.int4(), ID: c.id(), Slug: c.text(), Name: c.text(), Weight: c.float8(), Timezone: c.text(),
-		Suspended: c.bool(), CreatedAt: c.instant(), UpdatedAt: c.instant(), Version: c.int8()}
+	return models.Tenant{
+		Number: c.int4(), ID: c.id(), Slug: c.text(), Name: c.text(), Weight: c.float8(), Timezone: c.text(),
+		Suspended: c.bool(), CreatedAt: c.instant(), UpdatedAt: c.instant(), Version: c.int8(),
+	}
 }
 
 func (c *columns) environment() models.Environment {
-	return models.Environment{Env: c.int4(), ID: c.id(), Tenant: c.int4(), Name: c.text(), Kind: c.text(), Paused: c.bool(),
-		Reason: c.text(), CreatedAt: c.instant(), UpdatedAt: c.instant(), Version: c.int8()}
+	return models.Environment{
+		Env: c.int4(), ID: c.id(), Tenant: c.int4(), Name: c.text(), Kind: c.text(), Paused: c.bool(),
+		Reason: c.text(), CreatedAt: c.instant(), UpdatedAt: c.instant(), Version: c.int8(),
+	}
 }
 
 func (c *columns) kind() models.Kind {
-	return models.Kind{Name: models.KindName(c.int2()), Precedence: c.int4(), Weight: c.float8(), MinShare: c.float8(),
-		Elastic: c.bool(), YieldsTo: c.texts(), MaxHold: c.int4(), UpdatedAt: c.instant(), Version: c.int8()}
+	return models.Kind{
+		Name: models.KindName(c.int2()), Precedence: c.int4(), Weight: c.float8(), MinShare: c.float8(),
+		Elastic: c.bool(), YieldsTo: c.texts(), MaxHold: c.int4(), UpdatedAt: c.instant(), Version: c.int8(),
+	}
 }
 
 func (c *columns) lane() models.Lane {
-	return models.Lane{Number: c.int4(), Env: c.int4(), Name: c.text(), Kind: models.KindName(c.int2()), Weight: c.float8(),
+	return models.Lane{
+		Number: c.int4(), Env: c.int4(), Name: c.text(), Kind: models.KindName(c.int2()), Weight: c.float8(),
 		MaxConcurrent: c.int4(), HighWater: c.int4(), TaskTypes: c.texts(), Paused: c.bool(), Draining: c.bool(), Reason: c.text(),
 		First: c.bool(), Description: c.text(), Owner: c.text(), RunbookURL: c.text(), CreatedAt: c.instant(),
-		UpdatedAt: c.instant(), Version: c.int8()}
+		UpdatedAt: c.instant(), Version: c.int8(),
+	}
 }
 
 func (c *columns) worker() (w models.Worker, err error) {
@@ -223,8 +231,10 @@ func (c *columns) worker() (w models.Worker, err error) {
 }
 
 func (c *columns) cursor() (models.Cursor, error) {
-	out := models.Cursor{ID: c.id(), Env: c.int4(), Kind: models.CursorKind(c.int2()), Target: c.id(), After: c.id(), Until: c.id(),
-		Matched: c.int8(), Done: c.int8(), Failed: c.int8(), Finished: c.bool(), Reason: c.text()}
+	out := models.Cursor{
+		ID: c.id(), Env: c.int4(), Kind: models.CursorKind(c.int2()), Target: c.id(), After: c.id(), Until: c.id(),
+		Matched: c.int8(), Done: c.int8(), Failed: c.int8(), Finished: c.bool(), Reason: c.text(),
+	}
 	err := json.Unmarshal(c.raw(), &out.Actor)
 	out.At, out.Action, out.Priority, out.Lane, out.Patch = c.instant(), models.Action(c.int2()), c.int2(), c.text(), c.json()
 	out.Rate, out.NextAt, out.Paused, out.Dropped = c.float8(), c.instant(), c.bool(), c.bool()

@@ -54,7 +54,8 @@ func TestLoadAndRefillShowLines(t *testing.T) {
 	}
 	mark := models.Mark{AgeKey: tasks[2].AgeKey, ID: tasks[2].ID}
 	got, err := w.store.Refill(t.Context(), &models.RefillAsk{Lines: []models.LineAsk{
-		{Line: models.LineID{Lane: lane, Env: env, Class: 2}, Gate: "key:k", Limit: 9}, {Line: first, After: mark, Limit: 1}, {Line: models.LineID{Lane: 99}, Limit: 3}}})
+		{Line: models.LineID{Lane: lane, Env: env, Class: 2}, Gate: "key:k", Limit: 9}, {Line: first, After: mark, Limit: 1}, {Line: models.LineID{Lane: 99}, Limit: 3},
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +90,8 @@ func TestSecondOrderOfALine(t *testing.T) {
 	line := models.LineID{Lane: lane, Env: env, Class: 1}
 	mark := models.Mark{AgeKey: int64(soon.LatestStart), ID: soon.ID}
 	got, err := w.store.Refill(t.Context(), &models.RefillAsk{Lines: []models.LineAsk{
-		{Line: line, ByStart: true, After: mark, Limit: 9}, {Line: line, Limit: 1}, {Line: line, ByStart: true, Limit: 1}, {Line: line, Gate: "key:k", Limit: 9}}})
+		{Line: line, ByStart: true, After: mark, Limit: 9}, {Line: line, Limit: 1}, {Line: line, ByStart: true, Limit: 1}, {Line: line, Gate: "key:k", Limit: 9},
+	}})
 	if want := [][]models.Task{{same, late}, {late}, {soon}, {parked}}; err != nil || !reflect.DeepEqual(got.Lines, want) {
 		t.Errorf("refilled %+v, %v", got.Lines, err)
 	}
@@ -186,25 +188,31 @@ func TestWhatIsRemembered(t *testing.T) {
 	task := w.started(w.ready())
 	once := models.Once{Scope: "1/1/v1/tasks", Key: "k", Request: newID(w.now), Made: []byte(`{"ids":[1]}`), At: w.now}
 	command := newID(w.now)
-	worker := models.Worker{ID: newID(w.now), Tenant: 1, Env: env, KeyID: "key", Name: "w", Instance: "i", Version: "1", Pool: "gpu", TaskTypes: []string{"a", "b,\"c"},
+	worker := models.Worker{
+		ID: newID(w.now), Tenant: 1, Env: env, KeyID: "key", Name: "w", Instance: "i", Version: "1", Pool: "gpu", TaskTypes: []string{"a", "b,\"c"},
 		Kinds: []models.KindName{models.IO, models.Batch}, CPUMilli: 4000, GPUs: []models.GPUCard{{VRAMMB: 24576}}, KindSlots: map[string]int32{"io": 200},
 		Labels: map[string]string{"zone": "a"}, LeaseSeconds: 30, Session: newID(w.now), LastSeen: w.now, CreatedAt: w.now, UpdatedAt: w.now,
-		Replaced: []models.Instant{1, 2}, Utilization: []byte(`{"cpu":0.5}`)}
+		Replaced: []models.Instant{1, 2}, Utilization: []byte(`{"cpu":0.5}`),
+	}
 	lost := attemptOf(task, models.AttemptLost)
 	lost.Result, lost.Error = nil, &models.TaskError{Class: "worker_lost", Message: "gone"}
-	w.apply(&models.Plan{Tasks: []models.Task{task}, Once: []models.Once{once}, Done: []models.ID{command}, Workers: []models.Worker{worker},
+	w.apply(&models.Plan{
+		Tasks: []models.Task{task}, Once: []models.Once{once}, Done: []models.ID{command}, Workers: []models.Worker{worker},
 		Virtual: []models.Virtual{{Pool: "gpu", Kind: models.Batch, Tenant: 1, Time: 1.25}}, Attempts: []models.Attempt{lost},
 		Progress: []models.Progress{{Env: env, Task: task.ID, Progress: []byte(`1`), Checkpoint: []byte(`{"at":1}`)}},
-		Audit:    []models.Audit{{Tenant: 1, Env: env, At: w.now, Actor: models.Actor{Kind: "user", ID: "u"}, Action: "lane.pause", Object: "batch", Reason: "why", After: []byte(`{"paused":true}`)}}})
+		Audit:    []models.Audit{{Tenant: 1, Env: env, At: w.now, Actor: models.Actor{Kind: "user", ID: "u"}, Action: "lane.pause", Object: "batch", Reason: "why", After: []byte(`{"paused":true}`)}},
+	})
 	f := w.facts(&models.Need{Once: []models.OnceRef{{Scope: once.Scope, Key: "k"}, {Scope: "x", Key: "k"}}, Done: []models.ID{command, newID(w.now)}})
 	if len(f.Once) != 1 || !reflect.DeepEqual(f.Once[models.OnceRef{Scope: once.Scope, Key: "k"}], once) || f.Done[command] != w.batch || len(f.Done) != 1 {
 		t.Errorf("facts: %+v", f)
 	}
 	worker.LastSeen += 10
 	late := models.Late{Env: env, Task: task.ID, Token: task.Token, Usage: []byte(`{"tokens":5}`)}
-	w.apply(&models.Plan{Seen: []models.Seen{{Worker: worker.ID, At: worker.LastSeen}}, Virtual: []models.Virtual{{Pool: "gpu", Kind: models.Batch, Tenant: 1, Time: 2.5}},
+	w.apply(&models.Plan{
+		Seen: []models.Seen{{Worker: worker.ID, At: worker.LastSeen}}, Virtual: []models.Virtual{{Pool: "gpu", Kind: models.Batch, Tenant: 1, Time: 2.5}},
 		Estimates: []models.Estimate{{Tenant: 1, Class: 1, Counts: []byte{1, 2}}, {Tenant: 1, Class: 2, Counts: []byte{0}}},
-		Late:      []models.Late{late}, Progress: []models.Progress{{Env: env, Task: task.ID, Progress: []byte(`2`)}}})
+		Late:      []models.Late{late}, Progress: []models.Progress{{Env: env, Task: task.ID, Progress: []byte(`2`)}},
+	})
 	w.refused(models.RowCount, &models.Plan{Late: []models.Late{late}})
 	s := w.load(1, 1)
 	if !reflect.DeepEqual(s.Workers, []models.Worker{worker}) {

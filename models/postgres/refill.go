@@ -25,8 +25,10 @@ func (w *Writer) Refill(ctx context.Context, ask *models.RefillAsk) (*models.Ref
 		}
 	}
 	if t := ask.Timers; t != nil {
-		calls = append(calls, call{name: "refill_timers", read: func(c *columns) { out.Timers = append(out.Timers, c.task()) },
-			params: [][]byte{int8Param(int64(t.After)), int8Param(int64(t.Until)), int8Param(int64(t.Limit))}})
+		calls = append(calls, call{
+			name: "refill_timers", read: func(c *columns) { out.Timers = append(out.Timers, c.task()) },
+			params: [][]byte{int8Param(int64(t.After)), int8Param(int64(t.Until)), int8Param(int64(t.Limit))},
+		})
 	}
 	if len(calls) == 0 {
 		return out, nil

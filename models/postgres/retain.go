@@ -115,8 +115,16 @@ func (db *DB) sweep(ctx context.Context, fn func(tx pgx.Tx) error) error {
 
 // besideTasks are the tables whose rows go with a task's, and the column that names it. An edge goes with the task that
 // waits: the one before it may be gone earlier.
-var besideTasks = [][2]string{{"specs", "id"}, {"labels", "task"}, {"edges", "to_task"}, {"attempts", "task"}, {"progress", "task"},
-	{"overrides", "task"}, {"qualities", "task"}, {"dedupes", "task"}}
+var besideTasks = [][2]string{
+	{"specs", "id"},
+	{"labels", "task"},
+	{"edges", "to_task"},
+	{"attempts", "task"},
+	{"progress", "task"},
+	{"overrides", "task"},
+	{"qualities", "task"},
+	{"dedupes", "task"},
+}
 
 // deleteOld deletes the tasks (env, id) of a query named old, with all that stands beside them, and counts them.
 var deleteOld = func() string {

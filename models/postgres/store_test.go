@@ -112,8 +112,10 @@ func (w *world) load(heads, most int) *models.Snapshot {
 // ready is a new ready task.
 func (w *world) ready() models.Task {
 	w.now++
-	return models.Task{Env: env, ID: newID(w.now), State: models.Ready, Lane: lane, Class: class, Priority: 50,
-		AgeKey: models.AgeKeyOf(w.now, 50), ReadyAt: w.now, CreatedAt: w.now, UpdatedAt: w.now, MaxAttempts: 3, HardSeconds: 600}
+	return models.Task{
+		Env: env, ID: newID(w.now), State: models.Ready, Lane: lane, Class: class, Priority: 50,
+		AgeKey: models.AgeKeyOf(w.now, 50), ReadyAt: w.now, CreatedAt: w.now, UpdatedAt: w.now, MaxAttempts: 3, HardSeconds: 600,
+	}
 }
 
 func (w *world) started(t models.Task) models.Task {
@@ -130,8 +132,10 @@ func (w *world) ended(t models.Task, state models.State) models.Task {
 }
 
 func attemptOf(t models.Task, outcome models.Outcome) models.Attempt {
-	return models.Attempt{Env: t.Env, Task: t.ID, N: t.Attempt, ID: t.AttemptID, Token: t.Token, Worker: t.Worker, Outcome: outcome, Pool: "cpu",
-		StartedAt: t.StartedAt, FinishedAt: t.StartedAt + 5, ChargedMS: 12, Result: []byte(`{"ok":true}`)}
+	return models.Attempt{
+		Env: t.Env, Task: t.ID, N: t.Attempt, ID: t.AttemptID, Token: t.Token, Worker: t.Worker, Outcome: outcome, Pool: "cpu",
+		StartedAt: t.StartedAt, FinishedAt: t.StartedAt + 5, ChargedMS: 12, Result: []byte(`{"ok":true}`),
+	}
 }
 
 func refOf(t models.Task) models.TaskRef { return models.TaskRef{Env: t.Env, ID: t.ID} }
@@ -141,8 +145,10 @@ func TestLifeCycle(t *testing.T) {
 	a := w.ready()
 	a.IdemKey, a.LimitKey, a.KeyLimit, a.ExpiresAt, a.SoftSeconds, a.EstimateMS = "k", "gpu", 2, w.now+9e6, 60, 1500
 	input := []byte(`{"name":"A","retry_policy":{"max_attempts":7}}`)
-	w.apply(&models.Plan{Tasks: []models.Task{a}, Specs: []models.Spec{{Env: env, ID: a.ID, Input: input, Payload: []byte(`{"n":1}`)}},
-		Labels: []models.Label{{Env: env, Task: a.ID, Key: "team", Value: "x"}}})
+	w.apply(&models.Plan{
+		Tasks: []models.Task{a}, Specs: []models.Spec{{Env: env, ID: a.ID, Input: input, Payload: []byte(`{"n":1}`)}},
+		Labels: []models.Label{{Env: env, Task: a.ID, Key: "team", Value: "x"}},
+	})
 	f := w.facts(&models.Need{Tasks: []models.TaskRef{refOf(a)}, IdemKeys: []models.IdemRef{{Env: env, Key: "k"}}, Policies: []models.TaskRef{refOf(a)}})
 	if got := f.Tasks[refOf(a)]; got != a {
 		t.Errorf("the row came back as\n%+v, not\n%+v", got, a)
@@ -153,9 +159,11 @@ func TestLifeCycle(t *testing.T) {
 	running := w.started(a)
 	w.apply(&models.Plan{Changes: []models.Change{{From: models.Ready, After: running}}})
 	done := w.ended(running, models.Succeeded)
-	w.apply(&models.Plan{Changes: []models.Change{{From: models.Running, Token: running.Token, After: done}},
+	w.apply(&models.Plan{
+		Changes:  []models.Change{{From: models.Running, Token: running.Token, After: done}},
 		Attempts: []models.Attempt{attemptOf(running, models.AttemptSucceeded)},
-		Events:   []models.Event{{Env: env, Name: "task.succeeded", Task: a.ID, At: w.now}, {Name: "platform"}, {Env: env, Name: "last"}}})
+		Events:   []models.Event{{Env: env, Name: "task.succeeded", Task: a.ID, At: w.now}, {Name: "platform"}, {Env: env, Name: "last"}},
+	})
 	token := models.TokenRef{Env: env, Task: a.ID, Token: running.Token}
 	f = w.facts(&models.Need{Tasks: []models.TaskRef{refOf(a)}, Tokens: []models.TokenRef{token}})
 	if f.Tasks[refOf(a)] != done {
@@ -262,7 +270,8 @@ func TestEdgesFireOnce(t *testing.T) {
 		return models.Edge{Env: env, From: from.ID, To: to.ID, On: on}
 	}
 	effects := w.apply(&models.Plan{Tasks: []models.Task{a, b, both, ifFailed, whenDone}, Edges: []models.Edge{
-		edge(a, both, models.OnSucceeded), edge(b, both, models.OnSucceeded), edge(a, ifFailed, models.OnFailed), edge(b, whenDone, models.OnFinished)}})
+		edge(a, both, models.OnSucceeded), edge(b, both, models.OnSucceeded), edge(a, ifFailed, models.OnFailed), edge(b, whenDone, models.OnFinished),
+	}})
 	if len(effects.Freed) != 0 {
 		t.Fatalf("freed too early: %+v", effects.Freed)
 	}

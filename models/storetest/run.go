@@ -22,11 +22,26 @@ type Counts struct {
 // Add sums two runs.
 func (c *Counts) Add(o Counts) {
 	for _, pair := range [][2]*int64{
-		{&c.Commands, &o.Commands}, {&c.Plans, &o.Plans}, {&c.Starts, &o.Starts}, {&c.Faults, &o.Faults}, {&c.Refusals, &o.Refusals},
-		{&c.Refills, &o.Refills}, {&c.Shrinks, &o.Shrinks}, {&c.Parkings, &o.Parkings}, {&c.Unparkings, &o.Unparkings},
-		{&c.Rebuilds, &o.Rebuilds}, {&c.Takeovers, &o.Takeovers}, {&c.Staged, &o.Staged}, {&c.LeasesLost, &o.LeasesLost},
-		{&c.DeadLetters, &o.DeadLetters}, {&c.Succeeded, &o.Succeeded}, {&c.Skipped, &o.Skipped}, {&c.Expired, &o.Expired},
-		{&c.Cancelled, &o.Cancelled}, {&c.Flips, &o.Flips}, {&c.Slices, &o.Slices},
+		{&c.Commands, &o.Commands},
+		{&c.Plans, &o.Plans},
+		{&c.Starts, &o.Starts},
+		{&c.Faults, &o.Faults},
+		{&c.Refusals, &o.Refusals},
+		{&c.Refills, &o.Refills},
+		{&c.Shrinks, &o.Shrinks},
+		{&c.Parkings, &o.Parkings},
+		{&c.Unparkings, &o.Unparkings},
+		{&c.Rebuilds, &o.Rebuilds},
+		{&c.Takeovers, &o.Takeovers},
+		{&c.Staged, &o.Staged},
+		{&c.LeasesLost, &o.LeasesLost},
+		{&c.DeadLetters, &o.DeadLetters},
+		{&c.Succeeded, &o.Succeeded},
+		{&c.Skipped, &o.Skipped},
+		{&c.Expired, &o.Expired},
+		{&c.Cancelled, &o.Cancelled},
+		{&c.Flips, &o.Flips},
+		{&c.Slices, &o.Slices},
 	} {
 		*pair[0] += *pair[1]
 	}

@@ -58,8 +58,10 @@ func (r *run) task(env int32) engine.NewTask {
 	}
 	if r.chance(15) {
 		t.HasPolicy = true
-		input["retry_policy"] = models.RetryPolicy{MaxAttempts: t.MaxAttempts, Backoff: pick(r, []string{"fixed", "linear", "exponential"}),
-			InitialDelay: 2, MaxDelay: 30, Jitter: r.chance(50), Classes: map[string]models.ClassPolicy{"timeout": {MaxAttempts: 1}}}
+		input["retry_policy"] = models.RetryPolicy{
+			MaxAttempts: t.MaxAttempts, Backoff: pick(r, []string{"fixed", "linear", "exponential"}),
+			InitialDelay: 2, MaxDelay: 30, Jitter: r.chance(50), Classes: map[string]models.ClassPolicy{"timeout": {MaxAttempts: 1}},
+		}
 	}
 	t.FailWhenSpent = r.chance(15)
 	t.NeedsApproval = r.chance(4)

@@ -46,8 +46,10 @@ func TestConditions(t *testing.T) {
 }
 
 func TestConditionsThatDoNotCompile(t *testing.T) {
-	for _, text := range []string{``, `deps.`, `other == 1`, `1 + 1`, `"yes"`, `deps.all(d, d)`, `payload.a == `, strings.Repeat("(", 200) + "true" + strings.Repeat(")", 200),
-		`"` + strings.Repeat("x", MostConditionBytes) + `" == ""`} {
+	for _, text := range []string{
+		``, `deps.`, `other == 1`, `1 + 1`, `"yes"`, `deps.all(d, d)`, `payload.a == `, strings.Repeat("(", 200) + "true" + strings.Repeat(")", 200),
+		`"` + strings.Repeat("x", MostConditionBytes) + `" == ""`,
+	} {
 		if _, err := Compile(text); err == nil {
 			t.Errorf("%.40q compiles", text)
 		} else if strings.Contains(err.Error(), "\n") {

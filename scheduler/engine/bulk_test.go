@@ -122,8 +122,10 @@ func TestADeadLetterIsRetriedWithAnotherPayload(t *testing.T) {
 	id := w.submit(w.task())[0]
 	lease := w.claim(worker, 1)[0]
 	beat := func() *engine.Command {
-		return &engine.Command{Heartbeat: &engine.Heartbeat{Worker: worker.ID, Session: worker.Session, All: true,
-			Leases: []engine.Beat{{Token: lease.Row.Token, Progress: json.RawMessage(`1`), Checkpoint: json.RawMessage(`"half"`)}}}}
+		return &engine.Command{Heartbeat: &engine.Heartbeat{
+			Worker: worker.ID, Session: worker.Session, All: true,
+			Leases: []engine.Beat{{Token: lease.Row.Token, Progress: json.RawMessage(`1`), Checkpoint: json.RawMessage(`"half"`)}},
+		}}
 	}
 	report := failed(lease, "not_found")
 	report.Checkpoint = json.RawMessage(`"more"`)

@@ -20,7 +20,8 @@ func TestEveryClassUnderEveryPolicy(t *testing.T) {
 		"once":  {MaxAttempts: 1, Backoff: "fixed", InitialDelay: 2, MaxDelay: 10},
 		"twice": {MaxAttempts: 2, Backoff: "exponential", InitialDelay: 2, MaxDelay: 10},
 		"own": {MaxAttempts: 5, Backoff: "linear", InitialDelay: 2, MaxDelay: 10, Classes: map[string]models.ClassPolicy{
-			"timeout": {MaxAttempts: 1}, "network": {MaxAttempts: 1}, "rate_limited": {MaxAttempts: 1}}},
+			"timeout": {MaxAttempts: 1}, "network": {MaxAttempts: 1}, "rate_limited": {MaxAttempts: 1},
+		}},
 	}
 	for _, class := range append(slices.Clone(models.ErrorClasses), "unheard_of") {
 		for name, policy := range policies {

@@ -92,8 +92,10 @@ func (e *Engine) bornFlow(env int32, w *NewWorkflow, n int64, answer *Submitted)
 	if w == nil {
 		return nil, nil
 	}
-	f := &flow{fresh: true, row: models.Workflow{Env: env, ID: w.ID, Name: w.Name, Priority: w.Priority, Input: w.Input, CreatedAt: e.now, UpdatedAt: e.now,
-		Stops: w.Stops, Budget: w.Budget, RerunOf: w.RerunOf}}
+	f := &flow{fresh: true, row: models.Workflow{
+		Env: env, ID: w.ID, Name: w.Name, Priority: w.Priority, Input: w.Input, CreatedAt: e.now, UpdatedAt: e.now,
+		Stops: w.Stops, Budget: w.Budget, RerunOf: w.RerunOf,
+	}}
 	if err := f.takes(n, 0); err != nil {
 		return nil, err
 	}

@@ -92,8 +92,10 @@ func TestASignalIsToldOnce(t *testing.T) {
 	w.do(signal(ids[0], "one"))
 	w.rebuild() // a brain that comes anew still knows it
 	beat := func() []engine.ToldSignal {
-		return w.do(&engine.Command{Heartbeat: &engine.Heartbeat{Worker: worker.ID, Session: worker.Session, All: true,
-			Leases: []engine.Beat{{Token: lease.Row.Token}}}}).Beaten.Leases[0].Sent
+		return w.do(&engine.Command{Heartbeat: &engine.Heartbeat{
+			Worker: worker.ID, Session: worker.Session, All: true,
+			Leases: []engine.Beat{{Token: lease.Row.Token}},
+		}}).Beaten.Leases[0].Sent
 	}
 	if sent := beat(); len(sent) != 1 || sent[0].Name != "one" || string(sent[0].Data) != `{"n":1}` {
 		t.Errorf("the beat told %+v", sent)
@@ -198,8 +200,10 @@ func TestTheTotalTimeoutSpansAttemptsAndWaits(t *testing.T) {
 	ids := w.submit(w.task(total), w.task(total), w.task(total, func(n *engine.NewTask) { n.FailWhenSpent = true }))
 	w.advance(time.Minute) // waiting for the first start does not count
 	leases := w.claim(worker, 3)
-	w.settle(worker, engine.Result{Token: leases[1].Row.Token, Task: models.TaskRef{Env: w.env, ID: ids[1]}, Outcome: models.AttemptFailed,
-		Error: &models.TaskError{Class: "rate_limited"}, RetryAfter: 120})
+	w.settle(worker, engine.Result{
+		Token: leases[1].Row.Token, Task: models.TaskRef{Env: w.env, ID: ids[1]}, Outcome: models.AttemptFailed,
+		Error: &models.TaskError{Class: "rate_limited"}, RetryAfter: 120,
+	})
 	w.do(&engine.Command{Return: &engine.Return{Tokens: []models.ID{leases[2].Row.Token}}})
 	w.want(ids[1], models.RetryWait)
 	w.advance(19 * time.Second)

@@ -257,8 +257,10 @@ func TestAClaimTriedAgainIsHeldOnce(t *testing.T) {
 				zero := int32(0)
 				for range 4 {
 					go func() { // it waits, whatever there is to do
-						_, _ = w.do(w.loop, &engine.Command{ID: newID(), Claim: &engine.Claim{Worker: worker, Session: session, Most: 1,
-							WaitMS: 20_000, Free: &engine.Free{Slots: &zero}}})
+						_, _ = w.do(w.loop, &engine.Command{ID: newID(), Claim: &engine.Claim{
+							Worker: worker, Session: session, Most: 1,
+							WaitMS: 20_000, Free: &engine.Free{Slots: &zero},
+						}})
 					}()
 				}
 				time.Sleep(time.Millisecond)

@@ -170,19 +170,25 @@ func newWorld(t *testing.T, o Options) *world {
 func (w *world) furnish(door engine.Door) {
 	w.Helper()
 	awaitBrain(w.T, w.loop)
-	tenant := w.must(door, &engine.Command{Configure: &engine.Configure{New: true, Action: "tenant.create",
-		Tenant: &models.Tenant{ID: newID(), Slug: "acme", Name: "Acme", Weight: 1, Timezone: "UTC"}}})
+	tenant := w.must(door, &engine.Command{Configure: &engine.Configure{
+		New: true, Action: "tenant.create",
+		Tenant: &models.Tenant{ID: newID(), Slug: "acme", Name: "Acme", Weight: 1, Timezone: "UTC"},
+	}})
 	w.tenant = tenant.Tenant.Number
-	env := w.must(door, &engine.Command{Configure: &engine.Configure{New: true, Action: "environment.create",
-		Environment: &models.Environment{ID: newID(), Tenant: w.tenant, Name: "night", Kind: "production"}}})
+	env := w.must(door, &engine.Command{Configure: &engine.Configure{
+		New: true, Action: "environment.create",
+		Environment: &models.Environment{ID: newID(), Tenant: w.tenant, Name: "night", Kind: "production"},
+	}})
 	w.env = env.Environment.Env
 	w.worker, w.session = w.register(door, "one")
 }
 
 func (w *world) register(door engine.Door, name string) (worker, session models.ID) {
 	w.Helper()
-	a := w.must(door, &engine.Command{Register: &engine.Register{Worker: models.Worker{ID: newID(), Session: newID(), Name: name,
-		Instance: name, Pool: "cpu", CPUMilli: 64_000, MemoryMB: 64_000, Slots: 1000, LeaseSeconds: 30}}})
+	a := w.must(door, &engine.Command{Register: &engine.Register{Worker: models.Worker{
+		ID: newID(), Session: newID(), Name: name,
+		Instance: name, Pool: "cpu", CPUMilli: 64_000, MemoryMB: 64_000, Slots: 1000, LeaseSeconds: 30,
+	}}})
 	return a.Worker.ID, a.Worker.Session
 }
 

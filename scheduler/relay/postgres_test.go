@@ -39,7 +39,8 @@ func TestResumingReadersSeeEveryChangeOnce(t *testing.T) {
 	}
 	silent := slog.New(slog.DiscardHandler)
 	l := loop.New(db.Writer(), loop.Options{Address: "https://one", Logger: silent})
-	r := relay.New(relay.Options{Tail: db.LastBatch, Wakes: []<-chan int64{l.Subscribe(t.Context())}, Buffer: 64, Logger: silent,
+	r := relay.New(relay.Options{
+		Tail: db.LastBatch, Wakes: []<-chan int64{l.Subscribe(t.Context())}, Buffer: 64, Logger: silent,
 		Read: func(ctx context.Context, envs []int32, after int64, limit int) ([]relay.Packed, error) {
 			rows, err := db.Events(ctx, envs, after, limit)
 			packed := make([]relay.Packed, len(rows))
@@ -47,7 +48,8 @@ func TestResumingReadersSeeEveryChangeOnce(t *testing.T) {
 				packed[i] = relay.Packed{Batch: row.Batch, Env: row.Env, Items: row.Items}
 			}
 			return packed, err
-		}})
+		},
+	})
 	life, end := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { _ = l.Run(life) })
@@ -128,7 +130,8 @@ func furnish(t *testing.T, l *loop.Loop) int32 {
 		t.Fatal(err)
 	}
 	env, err := ask(l, &engine.Command{Configure: &engine.Configure{New: true, Environment: &models.Environment{
-		ID: newID(), Tenant: tenant.Tenant.Number, Name: "night", Kind: "production"}}})
+		ID: newID(), Tenant: tenant.Tenant.Number, Name: "night", Kind: "production",
+	}}})
 	if err != nil {
 		t.Fatal(err)
 	}

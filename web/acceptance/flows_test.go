@@ -33,9 +33,12 @@ func TestEdges(t *testing.T) {
 	h := d.hand(a, nil)
 	fan := func(first object) (reply, func(key string) string) {
 		first["key"], first["type"], first["priority"] = "first", "x", 90
-		w := d.want(d.call("POST", "/v1/workflows", a, object{"name": "fan", "tasks": []object{first,
-			{"key": "good", "type": "x", "depends_on": []any{"first"}}, {"key": "bad", "type": "x", "depends_on": []any{object{"key": "first", "on": "failed"}}},
-			{"key": "done", "type": "x", "depends_on": []any{object{"key": "first", "on": "finished"}}}}}), 201, "")
+		w := d.want(d.call("POST", "/v1/workflows", a, object{"name": "fan", "tasks": []object{
+			first,
+			{"key": "good", "type": "x", "depends_on": []any{"first"}},
+			{"key": "bad", "type": "x", "depends_on": []any{object{"key": "first", "on": "failed"}}},
+			{"key": "done", "type": "x", "depends_on": []any{object{"key": "first", "on": "finished"}}},
+		}}), 201, "")
 		return w, func(key string) string { return d.task(a, w.str("tasks."+key)).str("state") }
 	}
 	workflow := func(id string) reply { return d.want(d.call("GET", "/v1/workflows/"+id, a, nil), 200, "") }

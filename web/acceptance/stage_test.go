@@ -58,11 +58,15 @@ func open(t *testing.T) *door {
 		defer close(ended)
 		_ = brain.Run(running)
 	}()
-	deps, err := handlers.Open(t.Context(), handlers.Settings{DB: db, Door: brain, SecretKey: bytes.Repeat([]byte{7}, 32), Version: "test", Logger: quiet,
-		BootstrapID: "root", BootstrapSecret: rootSecret})
+	deps, err := handlers.Open(t.Context(), handlers.Settings{
+		DB: db, Door: brain, SecretKey: bytes.Repeat([]byte{7}, 32), Version: "test", Logger: quiet,
+		BootstrapID: "root", BootstrapSecret: rootSecret,
+	})
 	must(err)
-	front, err := web.New(web.Options{Deps: deps, Loop: brain, Address: d.url, PID: 1,
-		Routes: slices.Concat(api.PlatformRoutes(), api.NewWork(db).Routes(), worker.NewFloor(db).Routes())})
+	front, err := web.New(web.Options{
+		Deps: deps, Loop: brain, Address: d.url, PID: 1,
+		Routes: slices.Concat(api.PlatformRoutes(), api.NewWork(db).Routes(), worker.NewFloor(db).Routes()),
+	})
 	must(err)
 	served := make(chan struct{})
 	go func() {
@@ -254,8 +258,8 @@ func (d *door) key(slug string, scopes ...string) string {
 // hand is a registered worker.
 type hand struct {
 	*door
-	token, id, session, instance string
-	spec                         map[string]any
+	token, id, session string
+	spec               map[string]any
 }
 
 var instances int
@@ -264,8 +268,10 @@ var instances int
 func (d *door) hand(token string, spec map[string]any) *hand {
 	d.t.Helper()
 	instances++
-	h := &hand{door: d, token: token, spec: map[string]any{"name": "hand", "version": "1.2", "slots": 50, "resources": map[string]any{"cpu": 64, "memory_mb": 65536},
-		"instance_id": fmt.Sprintf("instance-%d", instances)}}
+	h := &hand{door: d, token: token, spec: map[string]any{
+		"name": "hand", "version": "1.2", "slots": 50, "resources": map[string]any{"cpu": 64, "memory_mb": 65536},
+		"instance_id": fmt.Sprintf("instance-%d", instances),
+	}}
 	for name, value := range spec {
 		h.spec[name] = value
 	}

@@ -118,8 +118,10 @@ func TestACommandArrivesAsItWasSent(t *testing.T) {
 }
 
 func TestAnswersAndRefusalsComeBack(t *testing.T) {
-	want := &engine.Answer{Batch: 9, Workflow: &models.Workflow{ID: newID(), Name: "w"}, Worker: &models.Worker{Name: "x"},
-		Submitted: &engine.Submitted{Tasks: []engine.SubmittedTask{{Row: models.Task{ID: newID(), State: models.Running, Token: newID()}}}}}
+	want := &engine.Answer{
+		Batch: 9, Workflow: &models.Workflow{ID: newID(), Name: "w"}, Worker: &models.Worker{Name: "x"},
+		Submitted: &engine.Submitted{Tasks: []engine.SubmittedTask{{Row: models.Task{ID: newID(), State: models.Running, Token: newID()}}}},
+	}
 	b := &brain{answer: func(context.Context, *engine.Command) (*engine.Answer, error) { return want, nil }}
 	d := New(Options{Role: at(replica(t, b, nil).URL), Token: token})
 	got, err := d.Do(t.Context(), submit())

@@ -73,8 +73,10 @@ func TestTwoReplicasActAsOne(t *testing.T) {
 	tenant := ask(one, &engine.Command{Configure: &engine.Configure{New: true, Tenant: &models.Tenant{ID: newID(), Slug: "acme", Name: "Acme", Weight: 1, Timezone: "UTC"}}}).Tenant
 	env := ask(one, &engine.Command{Configure: &engine.Configure{New: true, Environment: &models.Environment{ID: newID(), Tenant: tenant.Number, Name: "night", Kind: "production"}}}).Environment.Env
 	two := join(t, store)
-	worker := ask(two, &engine.Command{Register: &engine.Register{Worker: models.Worker{ID: newID(), Session: newID(), Name: "w", Instance: "w",
-		Pool: "cpu", CPUMilli: 64_000, MemoryMB: 64_000, Slots: 10_000, LeaseSeconds: 30}}}).Worker
+	worker := ask(two, &engine.Command{Register: &engine.Register{Worker: models.Worker{
+		ID: newID(), Session: newID(), Name: "w", Instance: "w",
+		Pool: "cpu", CPUMilli: 64_000, MemoryMB: 64_000, Slots: 10_000, LeaseSeconds: 30,
+	}}}).Worker
 
 	const each = 150
 	var mu sync.Mutex
@@ -105,8 +107,10 @@ func TestTwoReplicasActAsOne(t *testing.T) {
 	for r, m := range []*member{two, one} {
 		submitters.Go(func() {
 			for i := range each {
-				task := engine.NewTask{ID: newID(), Class: models.Class{Type: "text.embed"}, MaxAttempts: 3,
-					Input: json.RawMessage(`{}`), Payload: json.RawMessage(fmt.Sprintf(`{"n":%d}`, i))}
+				task := engine.NewTask{
+					ID: newID(), Class: models.Class{Type: "text.embed"}, MaxAttempts: 3,
+					Input: json.RawMessage(`{}`), Payload: json.RawMessage(fmt.Sprintf(`{"n":%d}`, i)),
+				}
 				door := m
 				if r == 1 && i >= each/2 {
 					door = two // its own replica has stopped

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -26,7 +25,7 @@ func tenants() []Tenant {
 
 func distribution(t *testing.T) string {
 	t.Helper()
-	folder := filepath.Join(runtime.GOROOT(), "src", "encoding")
+	folder := filepath.Join(goRoot(), "src", "encoding")
 	if !isFolder(folder) {
 		t.Skip("no Go distribution here to read documents from")
 	}

@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -63,7 +62,7 @@ func goRoot() string {
 			return folder
 		}
 	}
-	for _, folder := range []string{os.Getenv("GOROOT"), "/usr/local/go", "/usr/lib/go", filepath.Join(runtime.GOROOT())} {
+	for _, folder := range []string{os.Getenv("GOROOT"), "/usr/local/go", "/usr/lib/go"} {
 		if folder != "" && isFolder(filepath.Join(folder, "src")) {
 			return folder
 		}

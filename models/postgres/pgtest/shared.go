@@ -50,6 +50,8 @@ func init() {
 
 // using is the lock on the cluster. It is kept here because a file nobody refers to is closed by the collector, and the
 // cluster would end under a test.
+//
+//lint:ignore U1000 it is held, not read
 var using *os.File
 
 func adminDSN(ctx context.Context) (string, error) {
