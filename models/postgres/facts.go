@@ -96,11 +96,7 @@ func factsOf(need *models.Need, f *models.Facts, bad *error) (calls []call) {
 		d.Env, d.Task = d.Row.Env, d.Row.ID
 		f.Dedupes[models.IdemRef{Env: d.Env, Key: d.Key}] = d
 	}, int4Array(need.Dedupes, func(r models.IdemRef) int32 { return r.Env }), textArray(need.Dedupes, func(r models.IdemRef) string { return r.Key }))
-	add(len(need.Schedules), "fact_schedules", func(c *columns) {
-		ref := models.TaskRef{Env: c.int4(), ID: c.id()}
-		f.Schedules[ref] = models.ScheduleWork{Task: c.json(), Given: c.json()}
-	}, int4Array(need.Schedules, env), idArray(need.Schedules, id))
-	calls = append(calls, judgedOf(need.Judged, f, bad)...)
+	calls = append(append(calls, judgedOf(need.Judged, f, bad)...), worksOf(need.Schedules, f)...)
 	for i := range need.Slices {
 		calls = append(calls, sliceOf(&need.Slices[i], f))
 		if need.Slices[i].Cursor.Patch != nil {

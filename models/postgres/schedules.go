@@ -61,3 +61,16 @@ func loadSchedules(out *models.ScheduleSnapshot, bad *error) []call {
 		}},
 	}
 }
+
+// worksOf reads what schedules do that are due.
+func worksOf(refs []models.TaskRef, f *models.Facts) []call {
+	if len(refs) == 0 {
+		return nil
+	}
+	return []call{{name: "fact_schedules", read: func(c *columns) {
+		ref := models.TaskRef{Env: c.int4(), ID: c.id()}
+		f.Schedules[ref] = models.ScheduleWork{Task: c.json(), Given: c.json()}
+	}, params: [][]byte{
+		int4Array(refs, func(r models.TaskRef) int32 { return r.Env }), idArray(refs, func(r models.TaskRef) models.ID { return r.ID }),
+	}}}
+}
