@@ -33,11 +33,14 @@ func (w *Work) markRoutes() []handlers.Route {
 	read, write := []string{handlers.TasksRead}, []string{handlers.TasksWrite}
 	return tenantRoutes(
 		handlers.Route{Method: "GET", Path: "/v1/watermarks", Scopes: read, Handler: w.marks, Doc: handlers.Doc{
-			Tag: "tasks", Summary: "List watermarks", Query: handlers.ListParams(), Replies: map[int]any{200: handlers.Page[MarkView]{}}}},
+			Tag: "tasks", Summary: "List watermarks", Query: handlers.ListParams(), Replies: map[int]any{200: handlers.Page[MarkView]{}},
+		}},
 		handlers.Route{Method: "GET", Path: "/v1/watermarks/:name", Scopes: read, Handler: w.mark, Doc: handlers.Doc{
-			Tag: "tasks", Summary: "Read a watermark", Replies: map[int]any{200: MarkView{}}}},
+			Tag: "tasks", Summary: "Read a watermark", Replies: map[int]any{200: MarkView{}},
+		}},
 		handlers.Route{Method: "PUT", Path: "/v1/watermarks/:name", Scopes: write, Handler: w.putMark, Doc: handlers.Doc{
-			Tag: "tasks", Summary: "Set a watermark", Body: MarkInput{}, Replies: map[int]any{200: MarkView{}, 201: MarkView{}}}},
+			Tag: "tasks", Summary: "Set a watermark", Body: MarkInput{}, Replies: map[int]any{200: MarkView{}, 201: MarkView{}},
+		}},
 	)
 }
 
