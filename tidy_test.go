@@ -41,6 +41,7 @@ var house = []room{
 	{"examples", 60, "any", "shows the rooms from above"},
 	{"web", 50, "any", "routes, guards, forwarding; everything HTTP that is not one handler"},
 	{"web/acceptance", 60, "any", "holds the front door to its contract from outside"},
+	{"web/browser", 60, "any", "looks at the pages in a real browser"},
 	{"handlers", 38, "any", "hold what all handlers share"},
 	{"handlers/api", 40, "any", "turns the public API into verbs"},
 	{"handlers/ui", 40, "any", "turns pages into verbs"},
