@@ -11,7 +11,7 @@ import (
 // demoOptions are what the demo is told beside the environment of a server.
 type demoOptions struct {
 	docs      string // a folder; empty: the project's documents and those of the Go distribution
-	docsLimit int    // most documents a tenant works on; 0: all
+	docsLimit int    // most documents a tenant works on; 0: what fills the night
 	once      bool   // end when the night is done
 }
 
@@ -38,7 +38,7 @@ unfinished night is continued, a finished one starts anew. It takes the variable
 		},
 	}
 	cmd.Flags().StringVar(&o.docs, "docs", "", "folder of documents; empty: the project's and the Go distribution's own")
-	cmd.Flags().IntVar(&o.docsLimit, "docs-limit", 0, "most documents a tenant works on; 0: all")
+	cmd.Flags().IntVar(&o.docsLimit, "docs-limit", 0, "most documents a tenant works on; 0: as many as fill the night on this machine")
 	cmd.Flags().BoolVar(&o.once, "once", false, "end when the night is done, exit code 0 when it went well")
 	return cmd
 }
