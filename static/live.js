@@ -98,17 +98,29 @@
     var channel = new BroadcastChannel("nightshift");
     var last = "off";
     var leads = false;
+    var late = []; // what was heard of late: a tab that opens now may have been drawn before it
+    var me = String(Math.random());
+    function recall() {
+      late = late.filter(function (entry) { return Date.now() - entry.at < 15000; });
+      if (late.length > 100) late = [{ at: Date.now(), reset: true }];
+      return late;
+    }
     channel.addEventListener("message", function (event) {
-      if (event.data.ask && leads) channel.postMessage({ live: last });
-      heard(event.data);
+      var message = event.data;
+      if (message.ask && leads) {
+        channel.postMessage({ live: last });
+        recall().forEach(function (entry) { channel.postMessage({ to: message.ask, hint: entry.hint, reset: entry.reset }); });
+      }
+      if (!message.to || message.to === me) heard(message);
     });
-    channel.postMessage({ ask: true });
+    channel.postMessage({ ask: me });
     var asked = Date.now();
     navigator.locks.request("nightshift-stream", function () {
       leads = true;
       if (Date.now() - asked > pace) all(); // the tab that led before is gone, and hints with it
       listen(function (message) {
         if (message.live) last = message.live;
+        else recall().push({ at: Date.now(), hint: message.hint, reset: message.reset });
         heard(message);
         channel.postMessage(message);
       });
@@ -117,8 +129,17 @@
   }
 
   // What was unfolded by hand stays so when its region is drawn again.
+  // A region that came into use while its new drawing was under way keeps the
+  // old one for now.
   document.addEventListener("htmx:beforeSwap", function (event) {
-    event.detail.target.querySelectorAll("details[id]").forEach(function (fold) { open.set(fold.id, fold.open); });
+    var region = event.detail.target;
+    if ("live" in region.dataset && inUse(region)) {
+      event.detail.shouldSwap = false;
+      waiting.add(region.id);
+      soon();
+      return;
+    }
+    region.querySelectorAll("details[id]").forEach(function (fold) { open.set(fold.id, fold.open); });
   });
   document.addEventListener("htmx:afterSettle", function (event) {
     event.target.querySelectorAll("details[id]").forEach(function (fold) {

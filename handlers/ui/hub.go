@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"nightshift/models"
 )
@@ -15,6 +16,7 @@ const (
 	hintIDs    = 50 // objects a hint names one by one
 	recentMost = 40 // last events of an environment
 	hintEnvs   = 500
+	lookBack   = 15 * time.Second // a page may have been drawn so long before its stream begins
 )
 
 // Hub turns events into hints for browsers: what moved, never the data. It keeps the last events of each environment
@@ -23,7 +25,8 @@ type Hub struct {
 	mu        sync.Mutex
 	listeners map[*listener]struct{}
 	recent    map[int32][]models.Event
-	joined    chan struct{} // told when a browser's stream begins
+	moved     map[int32]map[string]time.Time // when something of a topic moved last
+	joined    chan struct{}                  // told when a browser's stream begins
 }
 
 // Hint says what moved in one environment, so that pages draw the regions that show it again.
@@ -44,7 +47,7 @@ type listener struct {
 
 // NewHub makes a hub; whoever follows the events hands them to Take.
 func NewHub() *Hub {
-	return &Hub{listeners: map[*listener]struct{}{}, recent: map[int32][]models.Event{}, joined: make(chan struct{}, 1)}
+	return &Hub{listeners: map[*listener]struct{}{}, recent: map[int32][]models.Event{}, moved: map[int32]map[string]time.Time{}, joined: make(chan struct{}, 1)}
 }
 
 // Follow takes every event of a channel until it closes or ctx ends, then has all browsers draw everything again: the
@@ -73,8 +76,14 @@ func (h *Hub) Take(e models.Event) {
 		h.remember(e)
 	}
 	topics := topicsOf(e.Name)
+	if h.moved[e.Env] == nil {
+		h.moved[e.Env] = map[string]time.Time{}
+	}
+	for _, topic := range topics {
+		h.moved[e.Env][topic] = time.Now()
+	}
 	for l := range h.listeners {
-		if e.Env == 0 || l.envs == nil || slices.Contains(l.envs, e.Env) {
+		if l.hears(e.Env) {
 			l.note(e, topics)
 		}
 	}
@@ -108,11 +117,17 @@ func (h *Hub) Reset() {
 	}
 }
 
+// join begins a stream. What moved since its page was drawn, or might have, is told at once.
 func (h *Hub) join(envs []int32) *listener {
 	l := &listener{envs: envs, wake: make(chan struct{}, 1), pending: map[int32]*Hint{}}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.listeners[l] = struct{}{}
+	for env, moved := range h.moved {
+		if l.hears(env) {
+			l.catchUp(env, moved)
+		}
+	}
 	select {
 	case h.joined <- struct{}{}:
 	default:
@@ -135,6 +150,7 @@ func (h *Hub) forget() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	clear(h.recent)
+	clear(h.moved)
 }
 
 func (h *Hub) leave(l *listener) {
@@ -155,18 +171,50 @@ func (h *Hub) take(l *listener) (hints []*Hint, reset bool) {
 	return hints, reset
 }
 
-func (l *listener) note(e models.Event, topics []string) {
-	hint := l.pending[e.Env]
+func (l *listener) hears(env int32) bool {
+	return env == 0 || l.envs == nil || slices.Contains(l.envs, env)
+}
+
+// catchUp notes what moved of late.
+func (l *listener) catchUp(env int32, moved map[string]time.Time) {
+	for topic, at := range moved {
+		if time.Since(at) > lookBack {
+			continue
+		}
+		hint := l.hint(env)
+		if hint == nil {
+			break
+		}
+		hint.Topics, hint.More = append(hint.Topics, topic), true
+		slices.Sort(hint.Topics)
+	}
+	if len(l.pending) > 0 || l.reset {
+		l.rouse()
+	}
+}
+
+// hint is what an environment's hint has so far; nil when too many moved, and all is to be drawn again.
+func (l *listener) hint(env int32) *Hint {
+	hint := l.pending[env]
 	if hint == nil {
 		if len(l.pending) >= hintEnvs {
 			l.reset = true
-			return
+			l.rouse()
+			return nil
 		}
 		hint = &Hint{}
-		if e.Env != 0 {
-			hint.Scope = strconv.Itoa(int(e.Env))
+		if env != 0 {
+			hint.Scope = strconv.Itoa(int(env))
 		}
-		l.pending[e.Env] = hint
+		l.pending[env] = hint
+	}
+	return hint
+}
+
+func (l *listener) note(e models.Event, topics []string) {
+	hint := l.hint(e.Env)
+	if hint == nil {
+		return
 	}
 	for _, topic := range topics {
 		if !slices.Contains(hint.Topics, topic) {

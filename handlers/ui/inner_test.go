@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"nightshift/models"
 	"nightshift/templates"
@@ -121,6 +122,29 @@ func TestAHintNamesAtMostSoManyObjects(t *testing.T) {
 	}
 	if recent := hub.Recent(1, 3); len(recent) != 3 || recent[0].Task != models.NewID(sampleAt, [10]byte{0, hintIDs + 4}) {
 		t.Errorf("%+v", recent)
+	}
+}
+
+// What happens between the drawing of a page and the beginning of its stream is told when it begins.
+func TestAStreamBeginsWithWhatMovedOfLate(t *testing.T) {
+	hub := NewHub()
+	hub.Take(models.Event{Env: 1, Name: "task.redriven", Task: models.NewID(sampleAt, [10]byte{1})})
+	hub.Take(models.Event{Env: 2, Name: "workflow.ended", Workflow: models.NewID(sampleAt, [10]byte{2})})
+	hub.Take(models.Event{Name: "worker.joined", Worker: models.NewID(sampleAt, [10]byte{3})})
+	l := hub.join([]int32{1})
+	select {
+	case <-l.wake:
+	default:
+		t.Error("the stream is not woken")
+	}
+	hints, reset := hub.take(l)
+	if len(hints) != 2 || reset || hints[0].Scope != "" || !slices.Equal(hints[0].Topics, []string{"workers"}) ||
+		hints[1].Scope != "1" || !slices.Equal(hints[1].Topics, []string{"dead", "lanes", "tasks"}) || !hints[1].More {
+		t.Errorf("%v %+v", reset, hints)
+	}
+	hub.moved[1]["tasks"] = time.Now().Add(-2 * lookBack)
+	if hints, _ = hub.take(hub.join([]int32{1})); len(hints) != 2 || !slices.Equal(hints[1].Topics, []string{"dead", "lanes"}) {
+		t.Errorf("after a while: %+v", hints)
 	}
 }
 

@@ -104,6 +104,16 @@ func TestAPageMovesByItself(t *testing.T) {
 		}
 		b.blameless(path)
 	}
+	// Two tabs share one stream.
+	b.open("/tasks?tenant=acorn")
+	other := b.beside()
+	other.open("/tasks?tenant=acorn")
+	other.until("the stream", 5*time.Second, `document.querySelector("[data-live-state=on]") !== null`)
+	w.call("POST", "/v1/tasks", w.token, object{"type": "both.show"})
+	for _, one := range []*tab{b, other} {
+		one.until("both tabs show the new task", 5*time.Second, `document.querySelector("main").innerText.includes("both.show")`)
+		one.blameless("two tabs")
+	}
 }
 
 func TestDeadLettersAreRedrivenWithAReason(t *testing.T) {

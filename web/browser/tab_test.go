@@ -55,20 +55,35 @@ func (s *stage) newTab() *tab {
 	whole, stop := context.WithTimeout(context.Background(), 50*time.Second)
 	allocator, end := chromedp.NewExecAllocator(whole, options...)
 	ctx, closeTab := chromedp.NewContext(allocator)
-	b.ctx = ctx
 	s.t.Cleanup(func() {
 		_ = chromedp.Cancel(ctx)
 		closeTab()
 		end()
 		stop()
 	})
+	b.begin(ctx)
+	return b
+}
+
+// beside opens another tab of the same browser.
+func (b *tab) beside() *tab {
+	b.t.Helper()
+	other := &tab{stage: b.stage}
+	ctx, closeTab := chromedp.NewContext(b.ctx)
+	b.t.Cleanup(closeTab)
+	other.begin(ctx)
+	return other
+}
+
+func (b *tab) begin(ctx context.Context) {
+	b.t.Helper()
+	b.ctx = ctx
 	b.do(chromedp.EmulateViewport(1400, 900))
-	s.must(chromedp.Listen(ctx, b.hear))
+	b.must(chromedp.Listen(ctx, b.hear))
 	_, err := chromedp.Call(ctx, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{
 		Source: `document.addEventListener("securitypolicyviolation", e => console.error("refused by the policy", e.violatedDirective, e.blockedURI, e.sample))`,
 	})
-	s.must(err)
-	return b
+	b.must(err)
 }
 
 // hear notes what should not happen on any page.
