@@ -52,7 +52,7 @@ func (s *stage) newTab() *tab {
 		options = append(options, chromedp.Flag(flag, true))
 	}
 	options = append(options, chromedp.UserDataDir(s.t.TempDir()))
-	whole, stop := context.WithTimeout(context.Background(), 50*time.Second)
+	whole, stop := context.WithTimeout(context.Background(), 2*time.Minute)
 	allocator, end := chromedp.NewExecAllocator(whole, options...)
 	ctx, closeTab := chromedp.NewContext(allocator)
 	s.t.Cleanup(func() {
