@@ -153,6 +153,16 @@ func TestSigningOutEndsTheSession(t *testing.T) {
 	}
 	b.oneHeading("/login", "Sign in")
 	b.blameless("/login")
+	// What these tests rely on: a script that got into a page is refused, and noticed.
+	js[bool](b, `document.body.append(Object.assign(document.createElement("script"), {textContent: "window.__pwned = true"})), true`)
+	var seen string
+	s.await("the refusal of a script", func() bool {
+		seen += strings.Join(b.forget(), "\n")
+		return strings.Contains(seen, "refused by the policy")
+	})
+	if js[bool](b, `window.__pwned === true`) {
+		t.Error("a script that got into a page ran")
+	}
 }
 
 // A viewer sees what there is and no button that would fail; forging the request fails too.
