@@ -31,7 +31,7 @@ func environmentConfig(folder string) (Config, error) {
 func prepare(ctx context.Context, c Config, log *slog.Logger) (*ground, error) {
 	// Open to others, or the account that runs PostgreSQL for root could not reach its own folder below; what is secret
 	// in it has a mode of its own.
-	if err := os.MkdirAll(c.Data, 0o755); err != nil {
+	if err := makeFolder(c.Data); err != nil {
 		return nil, usageError{fmt.Errorf("NIGHTSHIFT_DATA: %w", err)}
 	}
 	if err := c.ensureSecretKey(); err != nil {
@@ -53,6 +53,21 @@ func prepare(ctx context.Context, c Config, log *slog.Logger) (*ground, error) {
 		return nil, err
 	}
 	return g, nil
+}
+
+// makeFolder makes the data folder, and those above it, where they are missing, with its mode whatever the umask is; one that is there is left as
+// its owner wants it.
+func makeFolder(path string) error {
+	if _, err := os.Stat(path); err == nil {
+		return nil
+	}
+	if err := makeFolder(filepath.Dir(path)); err != nil {
+		return err
+	}
+	if err := os.Mkdir(path, 0o755); err != nil {
+		return err
+	}
+	return os.Chmod(path, 0o755)
 }
 
 // databaseEnded is closed when the embedded database ends by itself; nil, and so never, for one that is not ours.

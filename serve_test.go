@@ -5,8 +5,10 @@ import (
 	"encoding/base64"
 	"fmt"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -117,5 +119,26 @@ func TestATakenPortIsAClearError(t *testing.T) {
 	_, err := newReplica(context.Background(), &ground{config: config, log: slog.New(slog.DiscardHandler)})
 	if err == nil || !strings.Contains(err.Error(), "NIGHTSHIFT_LISTEN") || !strings.Contains(err.Error(), "in use") {
 		t.Fatalf("a taken port: %v", err)
+	}
+}
+
+func TestTheDataFolderIsOpenToTheDatabaseWhateverTheUmask(t *testing.T) {
+	defer syscall.Umask(syscall.Umask(0o077))
+	folder := filepath.Join(t.TempDir(), "nightshift", "data")
+	if err := makeFolder(folder); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(folder)
+	if err != nil || info.Mode().Perm() != 0o755 {
+		t.Fatalf("%v, %v", info.Mode(), err)
+	}
+	if err := os.Chmod(folder, 0o711); err != nil {
+		t.Fatal(err)
+	}
+	if err := makeFolder(folder); err != nil {
+		t.Fatal(err)
+	}
+	if info, _ := os.Stat(folder); info.Mode().Perm() != 0o711 {
+		t.Fatalf("a folder that was there has mode %v now", info.Mode())
 	}
 }

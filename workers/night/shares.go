@@ -138,9 +138,14 @@ func (s Shares) Deviation() float64 {
 	return most
 }
 
+const leastShared = 5.0 // seconds of common work below which shares mean nothing
+
 func (s Shares) String() string {
 	if len(s.Tenants) == 0 {
 		return "Shares: the tenants never had ready work of one class at the same time."
+	}
+	if s.Seconds < leastShared {
+		return fmt.Sprintf("Shares: the tenants had ready work of one class for %.1f s together, too short to say anything.", s.Seconds)
 	}
 	parts := make([]string, len(s.Tenants))
 	for i, t := range s.Tenants {

@@ -9,6 +9,9 @@ import (
 
 // The quick figures reach their goals; those that take longer are printed by `make sim`.
 func TestQuickFigures(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the figures are printed by make sim-quick, and held to their goals by the whole tests")
+	}
 	began := time.Now()
 	around := Around{
 		Traces: os.Getenv("TRACE_DIR"), Clock: func() time.Duration { return time.Since(began) },
