@@ -70,6 +70,10 @@ sim: ## the quality of decisions as figures with their goals; TRACE_DIR names re
 sim-quick: ## those figures that take seconds
 	$(GO) run . simulate --figures --quick
 
+.PHONY: chaos
+chaos: ## break a running Nightshift for five minutes and look at what is left
+	NIGHTSHIFT_CHAOS=1 $(GO) test -count=1 -v -timeout 15m ./chaos/...
+
 .PHONY: image
 image: ## build the container image
 	docker build --build-arg VERSION=$(VERSION) -t nightshift:$(VERSION) -t nightshift:latest .
