@@ -40,8 +40,8 @@ const Least = 0.40
 
 const (
 	batch      = 500
-	submitters = 2
-	workers    = 4
+	submitters = 8
+	workers    = 16
 )
 
 // Measure runs the binary and prints what it does.

@@ -140,7 +140,7 @@ func (b *Board) Stand(row *models.Task) {
 	b.count(l, row, 1)
 	b.enter(l, row)
 	b.shrink(l)
-	if l.ranks.low(l.Ready) || l.starts.low(l.Timed) {
+	if l.ranks.low(l.Ready, l.ranks.want) || l.starts.low(l.Timed, l.starts.want) {
 		b.looks(l)
 	}
 }
@@ -279,6 +279,10 @@ func (b *Board) trim(l *Line, w *window, keep int) {
 func (b *Board) LineAsks(most int) []models.LineAsk {
 	var asks []models.LineAsk
 	room := max(b.Limits.MostEntries, len(b.lines)) - b.entries
+	least := 0
+	if 2*b.entries < b.Limits.MostEntries { // while there is room, a line is filled at once rather than by doubling
+		least = b.Limits.MostHeads
+	}
 	for i, l := range b.hungry {
 		if len(asks) >= most {
 			b.hungry = append(b.hungry[:0], b.hungry[i:]...)
@@ -286,7 +290,7 @@ func (b *Board) LineAsks(most int) []models.LineAsk {
 		}
 		l.hungry = false
 		if b.lines[l.ID] == l {
-			asks, room = l.asks(asks, room)
+			asks, room = l.asks(asks, room, least)
 		}
 	}
 	clear(b.hungry)
@@ -302,16 +306,17 @@ func (b *Board) looks(l *Line) {
 	}
 }
 
-func (l *Line) asks(asks []models.LineAsk, room int) ([]models.LineAsk, int) {
+func (l *Line) asks(asks []models.LineAsk, room, least int) ([]models.LineAsk, int) {
 	for i, w := range []*window{&l.ranks, &l.starts} {
 		ready := l.Ready
 		if i == 1 {
 			ready = l.Timed
 		}
-		if !w.low(ready) || len(w.entries) > 0 && room <= 0 {
+		want := max(w.want, least)
+		if !w.low(ready, want) || len(w.entries) > 0 && room <= 0 {
 			continue
 		}
-		limit := max(1, min(w.want, room))
+		limit := max(1, min(want, room))
 		room -= limit
 		asks = append(asks, models.LineAsk{Line: l.ID, ByStart: i == 1, After: w.after(), Limit: limit})
 	}

@@ -79,9 +79,9 @@ func (w *window) cut(keep int) []*Entry {
 	return gone
 }
 
-// low says whether the window should be filled again, of ready tasks that belong to it.
-func (w *window) low(ready int64) bool {
-	return !w.all && len(w.entries) <= w.want/4 && ready > int64(len(w.entries))
+// low says whether a window that should hold want tasks is to be filled again, of ready tasks that belong to it.
+func (w *window) low(ready int64, want int) bool {
+	return !w.all && len(w.entries) <= want/4 && ready > int64(len(w.entries))
 }
 
 // after is the mark behind which a refill reads.
