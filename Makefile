@@ -25,11 +25,17 @@ check: lint test ## lint and test: what to run before each commit
 
 .PHONY: test
 test: ## all tests
-	$(GO) test -count=1 -timeout 10m ./...
+	$(GO) test -count=1 -timeout 20m ./...
+
+# The decision core starts no goroutine (tidy_test.go holds that), and the tests of the API's routes and of the pages call the
+# same server one after another, but for a few: none of that is looked at by the race detector.
+RACED = $$($(GO) list ./... | grep -vE '^nightshift/(bench|docs|examples|handlers/(api|ui)|models/(memory|storetest)|scheduler|templates|web/browser)') \
+	./scheduler/loop/... ./scheduler/relay/...
 
 .PHONY: race
-race: ## the tests under the race detector, the long ones shortened
-	$(GO) test -race -short -count=1 -timeout 20m ./...
+race: ## the tests of all that runs side by side, under the race detector, the long ones shortened
+	$(GO) test -race -short -count=1 -timeout 20m $(RACED)
+	$(GO) test -race -short -count=1 -timeout 20m -run 'UnderLoad|AGoneClient|AParkedWorker|WaitEnds' ./handlers/api
 
 .PHONY: lint
 lint: ## gofumpt, go vet, staticcheck and templ's format
@@ -61,6 +67,10 @@ bench: ## speed, as ratios against PostgreSQL's own limit measured beside it
 .PHONY: bench-flows
 bench-flows: ## workflows of 100,000 tasks over HTTP: cost of a completion, memory, fan-in, cancel
 	$(GO) run ./bench -flows
+
+.PHONY: bench-schedules
+bench-schedules: ## what a tick costs among 1,000 and 100,000 schedules, and what looking a day ahead does
+	$(GO) test ./scheduler/engine -count=1 -run "TestATickCosts|TestWhatALookAheadCosts" -ticks
 
 .PHONY: sim
 sim: ## the quality of decisions as figures with their goals; TRACE_DIR names recorded traces

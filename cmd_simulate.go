@@ -64,7 +64,30 @@ func newSimulateCommand() *cobra.Command {
 	return cmd
 }
 
+// stray is a flag that says nothing beside what is asked for.
+func stray(cmd *cobra.Command, f *simulateFlags) error {
+	for _, group := range []struct {
+		with  bool
+		where string
+		names []string
+	}{
+		{f.figures, "with --figures", []string{"quick", "only"}},
+		{len(f.traces) > 0, "with --trace", []string{"slots", "read-speed", "write-speed"}},
+		{!f.figures, "with a scenario file or --trace", []string{"what-if", "json", "svg", "seed"}},
+	} {
+		for _, name := range group.names {
+			if !group.with && cmd.Flags().Changed(name) {
+				return fmt.Errorf("--%s goes %s alone", name, group.where)
+			}
+		}
+	}
+	return nil
+}
+
 func simulate(cmd *cobra.Command, args []string, f *simulateFlags) error {
+	if err := stray(cmd, f); err != nil {
+		return usageError{err}
+	}
 	switch {
 	case f.figures && len(args)+len(f.traces) == 0:
 		return printFigures(cmd, f)
@@ -82,6 +105,15 @@ func simulate(cmd *cobra.Command, args []string, f *simulateFlags) error {
 	for _, text := range f.whatIf {
 		if changed, err = scenario.Change(changed, text); err != nil {
 			return usageError{err}
+		}
+	}
+	if f.svg != "" { // hours pass before it is written
+		file, err := os.OpenFile(f.svg, os.O_CREATE|os.O_WRONLY, 0o644)
+		if err != nil {
+			return usageError{err}
+		}
+		if err := file.Close(); err != nil {
+			return err
 		}
 	}
 	r := report.Report{Title: title, Base: sim.New(world).Run(), Changes: f.whatIf}

@@ -59,6 +59,10 @@ func TestSimulateLivesThroughATrace(t *testing.T) {
 }
 
 func TestSimulateRefusesWhatMakesNoSense(t *testing.T) {
+	small := filepath.Join(t.TempDir(), "small.yaml")
+	if err := os.WriteFile(small, []byte(smallScenario), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	path := filepath.Join(t.TempDir(), "bad.yaml")
 	if err := os.WriteFile(path, []byte("tenants:\n  - {nam: x}\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -69,6 +73,12 @@ func TestSimulateRefusesWhatMakesNoSense(t *testing.T) {
 		"no such file":                           {path + "x"},
 		"there is no figure \"x\"":               {"--figures", "--only", "x"},
 		"unknown flag":                           {"--wide"},
+		"--slots goes with --trace alone":        {small, "--slots", "4"},
+		"--quick goes with --figures alone":      {small, "--quick"},
+		"--json goes with a scenario file":       {"--figures", "--only", "jain", "--json"},
+		"no such file or directory":              {small, "--svg", filepath.Join(small+"-folder", "small.svg")},
+		"no tenant \"oak\", only acorn, birch":   {small, "--what-if", "tenant.oak.weight=2"},
+		"model requests (TIMESTAMP,":             {"--trace", small},
 	} {
 		code, _, errs := simulated(t, args...)
 		if code != exitUsage || !strings.Contains(errs, want) {

@@ -109,7 +109,7 @@ func loadConfig(environ []string, data string) (Config, error) {
 	if len(problems) > 0 {
 		return Config{}, usageError{errors.Join(problems...)}
 	}
-	if c.AdvertiseURL == "" {
+	if _, port, _ := net.SplitHostPort(c.Listen); c.AdvertiseURL == "" && port != "0" {
 		c.AdvertiseURL = c.listenerURL()
 	}
 	return c, nil

@@ -22,6 +22,10 @@ func TestConfigPresets(t *testing.T) {
 	if c.AdvertiseURL != "http://127.0.0.1:8080" {
 		t.Errorf("advertised: %s", c.AdvertiseURL)
 	}
+	// A port that the system chooses is not known yet: the replicas of one machine would all stand under port 0.
+	if c, err := loadConfig([]string{"NIGHTSHIFT_LISTEN=127.0.0.1:0"}, "/data"); err != nil || c.AdvertiseURL != "" {
+		t.Errorf("advertised before the port is known: %s, %v", c.AdvertiseURL, err)
+	}
 	if len(variables) > 25 {
 		t.Errorf("%d variables; 25 are the most a person can keep in mind", len(variables))
 	}

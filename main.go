@@ -62,7 +62,7 @@ func newRoot() *cobra.Command {
 		},
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newServeCommand(serve), newDemoCommand(demo), newWorkerCommand(work), newTokenCommand(), newSimulateCommand(), newVersionCommand())
+	root.AddCommand(newServeCommand(serve), newDemoCommand(demo), newWorkerCommand(work), newTokenCommand(), newSimulateCommand(), newConfigCommand(), newVersionCommand())
 	return root
 }
 

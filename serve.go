@@ -19,6 +19,7 @@ import (
 	"nightshift/handlers/worker"
 	"nightshift/models"
 	"nightshift/models/postgres"
+	"nightshift/scheduler/engine"
 	"nightshift/scheduler/loop"
 	"nightshift/scheduler/relay"
 	"nightshift/web"
@@ -249,10 +250,42 @@ func (r *replica) retain(ctx context.Context) {
 			return
 		case <-time.After(time.Minute):
 		}
-		if _, err := r.db.Retain(ctx, r.deps.Now()); err != nil && ctx.Err() == nil {
+		gone, err := r.db.Retain(ctx, r.deps.Now())
+		if err == nil {
+			err = r.db.RecordSweeps(ctx, r.deps.Now(), postgres.SweepEvery, map[string]int64{"retention": sum(gone)})
+		}
+		if err != nil && ctx.Err() == nil {
 			r.ground.log.Warn("old rows could not be deleted", "error", err)
 		}
+		if err := r.sweep(ctx); err != nil && ctx.Err() == nil {
+			r.ground.log.Warn("the rows could not be looked after", "error", err)
+		}
 	}
+}
+
+func sum(counts map[string]int64) (all int64) {
+	for _, n := range counts {
+		all += n
+	}
+	return all
+}
+
+// sweep looks after the rows and tells the brain what it has to know of that.
+func (r *replica) sweep(ctx context.Context) error {
+	found, err := r.db.Sweep(ctx, r.deps.Now())
+	if err != nil || len(found.Drift)+len(found.Stuck) == 0 {
+		return err
+	}
+	cmd := &engine.Command{ID: r.deps.Mint(), Actor: models.Actor{Kind: "brain"}, Recheck: &engine.Recheck{Flows: found.Stuck}}
+	for _, d := range found.Drift {
+		r.ground.log.Error("a counter is not what the rows say", "alert", "counter_drift", "env", d.Env, "what", d.What)
+		cmd.Recheck.Drift = append(cmd.Recheck.Drift, engine.Drifted{Env: d.Env, Task: d.Task, Workflow: d.Workflow, What: d.What, Waits: d.Waits, More: d.More})
+	}
+	answer, err := r.deps.Door.Do(ctx, cmd)
+	if err != nil {
+		return err
+	}
+	return r.db.RecordSweeps(ctx, r.deps.Now(), postgres.SweepEvery, map[string]int64{"waits_repaired": answer.Matched})
 }
 
 // mountForward takes what other replicas send to the brain.
@@ -262,14 +295,14 @@ func (r *replica) mountForward(deps *handlers.Deps) func(fiber.Router) {
 		return err
 	}
 	return func(router fiber.Router) {
-		for path, handler := range map[string]func(context.Context, []byte, string) (int, []byte){
+		for path, handler := range map[string]func(context.Context, []byte, forward.Sender) (int, []byte){
 			forward.Path: forward.Handler(r.loop, verify), forward.BatchesPath: forward.Batches(r.loop.Subscribe, verify),
 		} {
 			router.Post(path, func(c *fiber.Ctx) error {
 				body := append([]byte(nil), c.Body()...)
 				ctx, stop := handlers.Attend(c)
 				defer stop()
-				status, answer := handler(ctx, body, strings.TrimPrefix(c.Get(fiber.HeaderAuthorization), "Bearer "))
+				status, answer := handler(ctx, body, forward.SenderOf(func(name string) string { return c.Get(name) }))
 				c.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
 				return c.Status(status).Send(answer)
 			})

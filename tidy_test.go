@@ -60,7 +60,7 @@ var house = []room{
 	{"scheduler/dag", 20, "cel", "a leaf: dependencies and their conditions, the only place for CEL"},
 	{"models/postgres", 20, "any", "the store on PostgreSQL"},
 	{"models/memory", 20, "none", "the reference store"},
-	{"models/postgres/pgtest", 16, "any", "databases for tests"},
+	{"models/postgres/pgtest", 21, "any", "databases for tests"},
 	{"models/postgres/local", 15, "any", "the embedded PostgreSQL"},
 	{"migrations", 15, "any", "the schema"},
 	{"models", 10, "none", "nouns and the Law"},

@@ -24,7 +24,14 @@ func (k cursorCodec) open(token string, bound []byte) ([]byte, error) {
 		raw, err = k.vault.Open(cursorUse, raw, bound)
 	}
 	if err != nil {
-		return nil, models.Errorf(models.InvalidCursor, "this cursor was made for another list, filter or tenant, or not here")
+		return nil, badCursor("this cursor was made for another list, filter or tenant, or not here")
 	}
 	return raw, nil
+}
+
+// badCursor refuses the cursor of a list, with its place.
+func badCursor(why string) error {
+	e := models.Invalid("query.cursor", "%s", why)
+	e.Code = models.InvalidCursor
+	return e
 }

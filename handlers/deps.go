@@ -20,12 +20,14 @@ type Deps struct {
 	People    *postgres.People
 	World     *postgres.World
 	Directory *Directory
+	Schemas   *Schemas
 	Vault     *postgres.Vault
 	Signer    *Signer
 	Keys      *Keys
 	Sessions  *Sessions
 	Clock     *Clock
 	Follow    Follow // the events; nil until the front is built with a relay
+	Inside    Inside // this replica's own API; nil until the front is built
 	// TokenFailures counts wrong client secrets, Decisions how fast the brain decides.
 	TokenFailures *Throttle
 	Decisions     *Rate
@@ -60,6 +62,7 @@ func Open(ctx context.Context, s Settings) (*Deps, error) {
 		Door: s.Door, DB: s.DB, People: postgres.NewPeople(s.DB, vault), World: postgres.NewWorld(s.DB), Vault: vault,
 		Clock: NewClock(), TokenFailures: NewThrottle(20, 3*time.Second), Decisions: &Rate{}, Version: s.Version, Logger: s.Logger,
 	}
+	d.Schemas = NewSchemas(d.World)
 	d.Directory, d.Keys, d.Signer = NewDirectory(d.World), NewKeys(d.People, d.Now), NewSigner(d.People, d.Now)
 	if d.Sessions, err = NewSessions(d.People, d.Now); err != nil {
 		return nil, err

@@ -21,6 +21,7 @@ type Directory struct {
 	mu      sync.Mutex
 	tenants map[string]entry[models.Tenant]
 	envs    map[envName]entry[models.Environment]
+	quotas  map[int32]entry[models.Quotas]
 }
 
 type envName struct {
@@ -35,7 +36,7 @@ type entry[T any] struct {
 
 // NewDirectory reads through world.
 func NewDirectory(world *postgres.World) *Directory {
-	return &Directory{world: world, tenants: map[string]entry[models.Tenant]{}, envs: map[envName]entry[models.Environment]{}}
+	return &Directory{world: world, tenants: map[string]entry[models.Tenant]{}, envs: map[envName]entry[models.Environment]{}, quotas: map[int32]entry[models.Quotas]{}}
 }
 
 // Tenant finds a tenant by its TypeID or slug.
@@ -53,12 +54,18 @@ func (d *Directory) Environment(ctx context.Context, tenant int32, name string) 
 	return remembered(d, d.envs, envName{tenant, name}, func() (models.Environment, error) { return d.world.Environment(ctx, tenant, name) })
 }
 
+// Quotas are a tenant's.
+func (d *Directory) Quotas(ctx context.Context, tenant int32) (models.Quotas, error) {
+	return remembered(d, d.quotas, tenant, func() (models.Quotas, error) { return d.world.Quotas(ctx, tenant) })
+}
+
 // Forget makes this replica read everything again, after an edit made here.
 func (d *Directory) Forget() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	clear(d.tenants)
 	clear(d.envs)
+	clear(d.quotas)
 }
 
 const mostRemembered = 50_000

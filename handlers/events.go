@@ -55,6 +55,8 @@ type Event struct {
 	Charged    float64  `json:"charged_seconds,omitempty" doc:"dominant resource seconds of the pool, of a whole attempt"`
 	Class      string   `json:"class,omitempty"`
 	Reason     string   `json:"reason,omitempty"`
+	BudgetID   *TypedID `json:"budget_id,omitempty"`
+	Threshold  float64  `json:"threshold,omitempty" doc:"the part of the budget that is spent"`
 }
 
 // ShowEvent is how the API tells an event.
@@ -68,7 +70,7 @@ func ShowEvent(id string, e *models.Event) Event {
 	return Event{
 		ID: id, Name: e.Name, At: Time(e.At), TaskID: typed(models.TaskPrefix, e.Task), WorkflowID: typed(models.WorkflowPrefix, e.Workflow),
 		ScheduleID: typed(models.SchedulePrefix, e.Schedule), WorkerID: typed(models.WorkerPrefix, e.Worker), State: e.State, Attempt: e.Attempt, Lane: e.Lane, Pool: e.Pool, Charged: e.Charged,
-		Class: e.Class, Reason: e.Reason,
+		Class: e.Class, Reason: e.Reason, BudgetID: typed(models.BudgetPrefix, e.Budget), Threshold: e.Threshold,
 	}
 }
 

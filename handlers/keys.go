@@ -80,6 +80,13 @@ func (k *Keys) Forget(id string) {
 	delete(k.known, id)
 }
 
+// ForgetAll makes this replica read all keys again.
+func (k *Keys) ForgetAll() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	clear(k.known)
+}
+
 // WithSecret finds the live key of a client id and secret; nil when they don't belong together. A secret that does not
 // fit what is known may be newer than that, so the key is read once more.
 func (k *Keys) WithSecret(ctx context.Context, id, secret string) (*postgres.APIKey, error) {

@@ -1,5 +1,7 @@
 package handlers
 
+import "nightshift/scheduler/engine"
+
 // The limits that every caller is told of and held to.
 const (
 	RequestsPerMinute = 1_200_000 // a tenant, at one replica
@@ -11,6 +13,8 @@ const (
 	BatchMost         = 10_000
 	WorkflowMost      = 100_000
 	KeyMost           = 255
+	DataLimit         = 64 << 10 // of a trigger or an item
+	ItemsMost         = 1_000    // a call
 )
 
 // Limits is what GET /v1/limits answers.
@@ -25,6 +29,10 @@ type Limits struct {
 	TasksPerBatch        int `json:"tasks_per_batch"`
 	TasksPerWorkflow     int `json:"tasks_per_workflow"`
 	KeyBytes             int `json:"key_bytes"`
+	TriggerDataBytes     int `json:"trigger_data_bytes"`
+	ItemDataBytes        int `json:"item_data_bytes"`
+	ItemsPerCall         int `json:"items_per_call"`
+	EventsPerRun         int `json:"events_per_run"`
 	ListLimit            int `json:"list_limit"`
 	RequestsPerMinute    int `json:"requests_per_minute"`
 	ClaimMaxTasks        int `json:"claim_max_tasks"`
@@ -40,7 +48,7 @@ func AllLimits() Limits {
 	return Limits{
 		PayloadBytes: PayloadLimit, ResultBytes: ResultLimit, CheckpointBytes: CheckpointLimit, BodyBytes: BodyLimit, BulkBodyBytes: BulkLimit,
 		LabelsPerTask: LabelsMost, DependsOnPerTask: DependsOnMost, TasksPerBatch: BatchMost, TasksPerWorkflow: WorkflowMost,
-		KeyBytes: KeyMost, ListLimit: PageMost, RequestsPerMinute: RequestsPerMinute, ClaimMaxTasks: 500, ClaimWaitSeconds: 30,
+		KeyBytes: KeyMost, TriggerDataBytes: DataLimit, ItemDataBytes: DataLimit, ItemsPerCall: ItemsMost, EventsPerRun: engine.MostEvents, ListLimit: PageMost, RequestsPerMinute: RequestsPerMinute, ClaimMaxTasks: 500, ClaimWaitSeconds: 30,
 		LeaseSecondsLeast: 2, LeaseSecondsMost: 300, ClassesPerEnv: 200, IdempotencyKeptHours: int(answersKept.Hours()),
 	}
 }

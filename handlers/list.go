@@ -49,11 +49,20 @@ type Total struct {
 // ReadList reads limit, cursor, order, count and the named filters. A name that ends in "." stands for all that begin
 // with it ("label."). Anything else in the query is invalid_query. Filters named with a leading "=" keep their commas.
 func ReadList(d *Deps, c *fiber.Ctx, filters ...string) (*ListQuery, error) {
+	return readList(d, c, true, filters)
+}
+
+// ReadOldestFirst is ReadList for what is told in the order it happened unless the caller asks otherwise.
+func ReadOldestFirst(d *Deps, c *fiber.Ctx, filters ...string) (*ListQuery, error) {
+	return readList(d, c, false, filters)
+}
+
+func readList(d *Deps, c *fiber.Ctx, desc bool, filters []string) (*ListQuery, error) {
 	values, err := ReadQuery(c, append(filters, "limit", "=cursor", "order", "count")...)
 	if err != nil {
 		return nil, err
 	}
-	q := &ListQuery{Limit: PageDefault, Desc: true, Values: values, cursor: cursorCodec{d.Vault}}
+	q := &ListQuery{Limit: PageDefault, Desc: desc, Values: values, cursor: cursorCodec{d.Vault}}
 	if err := q.readPage(); err != nil {
 		return nil, err
 	}
@@ -89,9 +98,9 @@ func (q *ListQuery) readPage() error {
 		return queryError("limit", "it is empty")
 	}
 	switch text := q.One("order"); text {
-	case "", "desc":
-	case "asc":
-		q.Desc = false
+	case "":
+	case "asc", "desc":
+		q.Desc = text == "desc"
 	default:
 		return queryError("order", "%q is neither asc nor desc", Shorten(text, 40))
 	}
@@ -166,7 +175,7 @@ func DryRun(c *fiber.Ctx, others ...string) (bool, error) {
 	return boolean(values, "dry_run")
 }
 
-// NoQuery refuses any parameter.
+// NoQuery refuses any parameter. web asks it for every route that names none; a handler need not.
 func NoQuery(c *fiber.Ctx) error {
 	_, err := ReadQuery(c)
 	return err
@@ -199,7 +208,7 @@ func (q *ListQuery) After(v any) (bool, error) {
 		return false, nil
 	}
 	if err := json.Unmarshal(q.after, v); err != nil {
-		return false, models.Errorf(models.InvalidCursor, "this cursor does not belong to this list")
+		return false, badCursor("this cursor does not belong to this list")
 	}
 	return true, nil
 }

@@ -58,6 +58,9 @@ func Create(d *Deps, c *fiber.Ctx, do func(*engine.Once) (*Made, error)) error {
 	return answerAgain(d, c, once, made)
 }
 
+// HasKey says whether the call came with an Idempotency-Key.
+func HasKey(c *fiber.Ctx) bool { return c.Request().Header.Peek("Idempotency-Key") != nil }
+
 // onceOf is the key of the call: bound to the caller's world and path, with the digest of what is asked.
 func onceOf(c *fiber.Ctx) (*engine.Once, error) {
 	given := c.Request().Header.Peek("Idempotency-Key")

@@ -63,15 +63,31 @@ type Param struct {
 	About  string
 }
 
+// IfMatchHeader is for actions that honour If-Match; edits and removals name it anyway.
+var IfMatchHeader = Param{Name: fiber.HeaderIfMatch, Type: "string", About: "the ETag that must still stand"}
+
 // Schema is a JSON schema written by hand, for a body or reply that no Go type describes.
 type Schema map[string]any
 
+// Either are the zero values of an answer that has one of several forms, as what is and what a dry run says would be.
+type Either []any
+
 // ListParams are the parameters that every list takes.
-func ListParams(more ...Param) []Param {
+func ListParams(more ...Param) []Param { return listParams("by age; newest first when left out", more) }
+
+// OldestFirstParams are those of a list that begins with the oldest.
+func OldestFirstParams(more ...Param) []Param {
+	return listParams("by age; oldest first when left out", more)
+}
+
+// ByNameParams are those of a list that is ordered by name.
+func ByNameParams(more ...Param) []Param { return listParams("by name; asc when left out", more) }
+
+func listParams(order string, more []Param) []Param {
 	return append(more,
 		Param{Name: "limit", Type: "integer", About: "rows a page: 1 to 500, 50 when left out"},
 		Param{Name: "cursor", Type: "string", About: "next_cursor of the page before"},
-		Param{Name: "order", Type: "string", Enum: []string{"asc", "desc"}, About: "by age; newest first when left out"},
+		Param{Name: "order", Type: "string", Enum: []string{"asc", "desc"}, About: order},
 		Param{Name: "count", Type: "boolean", About: "true: the answer says how many there are"},
 	)
 }

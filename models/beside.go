@@ -2,11 +2,12 @@ package models
 
 import "encoding/json"
 
-// Wait says that a task waits for more others than before: its counter rises.
+// Wait says that a task waits for more others than before, or that some it needed are of no hope: its counters rise.
 type Wait struct {
-	Env  int32
-	Task ID
-	More int32
+	Env    int32
+	Task   ID
+	More   int32
+	Killed int32
 }
 
 // Override is what was changed of a task's input after its spec was written. A nil part stays as it was.

@@ -24,6 +24,7 @@ const (
 
 	Forbidden            Code = "forbidden"
 	ScopeRequired        Code = "scope_required"
+	SchemaChanged        Code = "schema_changed" // of a task type, since the payload was checked
 	PermissionNotAllowed Code = "permission_not_allowed"
 	TenantSuspended      Code = "tenant_suspended"
 

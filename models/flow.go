@@ -26,24 +26,35 @@ func FlowOfGate(gate string) (ID, bool) {
 	return id, err == nil
 }
 
-// Budget is what a workflow may use up. Zero fields are no limit.
-type Budget struct {
+// FlowBudget is what a workflow may use up. Zero fields are no limit.
+type FlowBudget struct {
 	Tasks          int32
 	Depth          int32 // a task of the body has 0
 	RuntimeSeconds int32 // since it was made
 	CostMicro      int64 // in millionths of a dollar
 	Tokens         int64
+	Retries        int64 `json:",omitempty"` // failed attempts that another follows
 }
 
 // Limited says that cost or tokens have a limit.
-func (b *Budget) Limited() bool { return b.CostMicro > 0 || b.Tokens > 0 }
+func (b *FlowBudget) Limited() bool { return b.CostMicro > 0 || b.Tokens > 0 }
 
-// Spend is what attempts used, as reported.
+// Counted says that the workflow must be known whenever a task of it starts or fails.
+func (b *FlowBudget) Counted() bool { return b.Limited() || b.Retries > 0 }
+
+// Spend is what attempts used, as reported or, of lost ones, presumed, and how many were tried again.
 type Spend struct {
 	CostMicro int64
 	Tokens    int64
 	Attempts  int64 // that reported any of it
+	Retries   int64 // failed attempts that another follows
 }
+
+// An attempt counts at most so many tokens that it read, or wrote, and so many dollars: what is reserved for all that run stays countable.
+const (
+	mostTokens  = 1 << 40
+	mostDollars = 1_000_000
+)
 
 // SpendOf reads what an attempt reported.
 func SpendOf(usage json.RawMessage) (s Spend) {
@@ -55,7 +66,7 @@ func SpendOf(usage json.RawMessage) (s Spend) {
 	if len(usage) == 0 || json.Unmarshal(usage, &u) != nil {
 		return s
 	}
-	s.CostMicro, s.Tokens = int64(u.CostUSD*1e6+0.5), u.TokensIn+u.TokensOut
+	s.CostMicro, s.Tokens = int64(min(max(0, u.CostUSD), mostDollars)*1e6+0.5), min(max(0, u.TokensIn), mostTokens)+min(max(0, u.TokensOut), mostTokens)
 	if s != (Spend{}) {
 		s.Attempts = 1
 	}
@@ -64,9 +75,9 @@ func SpendOf(usage json.RawMessage) (s Spend) {
 
 // Add sums.
 func (s *Spend) Add(o Spend) {
-	s.CostMicro += o.CostMicro
-	s.Tokens += o.Tokens
+	s.CostMicro, s.Tokens = plus(s.CostMicro, o.CostMicro), plus(s.Tokens, o.Tokens)
 	s.Attempts += o.Attempts
+	s.Retries += o.Retries
 }
 
 // FlowSpend is what a batch adds to what a workflow used: a row a batch, so that none is written again and again.

@@ -23,6 +23,9 @@ const (
 	UserPrefix        = "usr"
 	KeyPrefix         = "key"
 	BulkPrefix        = "blk"
+	EventPrefix       = "evt"
+	ItemPrefix        = "itm"
+	BudgetPrefix      = "bud"
 )
 
 const base32 = "0123456789abcdefghjkmnpqrstvwxyz"

@@ -113,3 +113,13 @@ func TestEdgesFireAtMostByTheirRule(t *testing.T) {
 		}
 	}
 }
+
+func TestAmountsTurnNoSumRound(t *testing.T) {
+	most := Amount{Micro: MostAmount, Tokens: MostAmount}
+	if got := most.Plus(most).Plus(most); got != most {
+		t.Errorf("the sum is %+v", got)
+	}
+	if got := (Amount{}).Minus(most).Minus(most).Plus(most); got != (Amount{}) {
+		t.Errorf("the rest is %+v", got)
+	}
+}

@@ -9,6 +9,7 @@ type Plan struct {
 	Epoch int64 // the brain's; a store refuses another with FenceLost
 	Batch int64
 	At    Instant
+	Probe bool // committed even when nothing is in it: whether the database can write anything is what it finds out
 
 	Tenants      []Tenant // whole rows: insert, or replace by Number
 	Environments []Environment
@@ -20,6 +21,7 @@ type Plan struct {
 	Seen         []Seen   // saved last_seen of workers
 	Virtual      []Virtual
 	Estimates    []Estimate
+	Corrections  []Correction
 
 	Workflows       []Workflow // new ones
 	WorkflowChanges []Workflow // state, counts, times replaced by ID
@@ -40,6 +42,7 @@ type Plan struct {
 	Events          []Event
 	Audit           []Audit
 	Waits           []Wait // before the changes and the edges that fire
+	Linked          []Edge // EdgeStaged before; of rows that enter, before the edges that fire
 	Overrides       []Override
 	LabelsGone      []Label // before Labels are written
 	Signals         []Signal
@@ -47,18 +50,28 @@ type Plan struct {
 	Qualities       []Quality
 	Dedupes         []Dedupe // replaced by environment and key
 	Watermarks      []Watermark
+	Items           []Items // replaced by environment and task
 	Shuts           []FlowShut
 	Spends          []FlowSpend
 	Schedules       SchedulePlan
+	Quota           QuotaPlan
+	RatesGone       []RateRef   // deleted with their passes, before Rates are written
+	Rates           []RateLimit // whole rows: insert, or replace by environment and key
+	RatePasses      []RatePass
+	Feeds           FeedPlan
+	Models          ModelPlan
+	Money           MoneyPlan
+	Held            []Held // whole rows: insert, or replace by lane and pool
+	HeldGone        []HeldRef
 }
 
 // Empty says that there is nothing to commit.
 func (p *Plan) Empty() bool {
-	return len(p.Tenants)+len(p.Environments)+len(p.Kinds)+len(p.Lanes)+len(p.LanesGone)+len(p.Classes)+len(p.Workers)+
-		len(p.Seen)+len(p.Virtual)+len(p.Estimates)+len(p.Workflows)+len(p.WorkflowChanges)+len(p.Tasks)+len(p.Changes)+len(p.Attempts)+
+	return !p.Probe && len(p.Tenants)+len(p.Environments)+len(p.Kinds)+len(p.Lanes)+len(p.LanesGone)+len(p.Classes)+len(p.Workers)+
+		len(p.Seen)+len(p.Virtual)+len(p.Estimates)+len(p.Corrections)+len(p.Workflows)+len(p.WorkflowChanges)+len(p.Tasks)+len(p.Changes)+len(p.Attempts)+
 		len(p.Ends)+len(p.Progress)+len(p.Flips)+len(p.Cursors)+len(p.Done)+len(p.Once)+len(p.Late)+len(p.Events)+len(p.Audit)+
-		len(p.Waits)+len(p.Overrides)+len(p.LabelsGone)+len(p.Signals)+len(p.SignalsGone)+len(p.Qualities)+len(p.Dedupes)+len(p.Watermarks)+
-		len(p.Shuts)+len(p.Spends) == 0 && p.Schedules.Empty()
+		len(p.Waits)+len(p.Linked)+len(p.Overrides)+len(p.LabelsGone)+len(p.Signals)+len(p.SignalsGone)+len(p.Qualities)+len(p.Dedupes)+len(p.Watermarks)+
+		len(p.Items)+len(p.Shuts)+len(p.Spends)+len(p.RatesGone)+len(p.Rates)+len(p.RatePasses)+len(p.Held)+len(p.HeldGone) == 0 && p.Schedules.Empty() && p.Quota.Empty() && p.Feeds.Empty() && p.Models.Empty() && p.Money.Empty()
 }
 
 // Change is an existing task's row after the batch. All of After is written, flags and gate too, but the two counters.
@@ -67,7 +80,8 @@ func (p *Plan) Empty() bool {
 // RowCount. Remaining and Killed of After are ignored: they are counters that only Edges and Ends change.
 type Change struct {
 	From  State
-	Token ID // the live lease's token before, zero when there was none
+	Token ID   // the live lease's token before, zero when there was none
+	Brief bool // only what starts and ends move has changed (see SameButMoves): a store may write that alone
 	After Task
 }
 
@@ -99,82 +113,22 @@ type Virtual struct {
 	Kind   KindName
 	Tenant int32
 	Time   float64
+	Span   float64 // of Tenant 0: what a start is charged ahead, in seconds
+	At     Instant // when it was saved; 0: not known
 }
 
-// Estimate is a saved histogram of run times, for a tenant and class.
+// Estimate is what was seen of the run times and uses of tasks, for a tenant and class.
 type Estimate struct {
 	Tenant int32
 	Class  int32
 	Counts []byte // scheduler/estimate's own form
 }
 
-// CursorKind says what a cursor does to the rows it passes.
-type CursorKind int16
-
-// The cursors.
-const (
-	EnterStaged     CursorKind = iota // staged rows of a staging enter the world
-	CancelWorkflow                    // tasks of a workflow are cancelled or asked to stop
-	RedriveDead                       // dead letters of a fingerprint get another life
-	DiscardDead                       // dead letters of a fingerprint are given up
-	CancelChildren                    // children of a task that are not detached are cancelled or asked to stop
-	OpenWorkflow                      // tasks parked because their workflow was shut come back
-	RedriveWorkflow                   // dead letters of a workflow get another life
-	RankWorkflow                      // tasks of a workflow that have its old priority get the new one
-	BulkAction                        // Action is done to the tasks that were listed under Target
-)
-
-// Cursor is work on many rows, done in slices of at most 1,000 between ordinary batches; it survives a brain.
-type Cursor struct {
-	ID       ID
-	Env      int32
-	Kind     CursorKind
-	Target   ID // staging, workflow or fingerprint
-	After    ID // the last row it passed
-	Until    ID // rows with larger ids are not its business; zero: none
-	Matched  int64
-	Done     int64
-	Failed   int64
-	Finished bool
-	Reason   string
-	Actor    Actor
-	At       Instant
-
-	// Of a BulkAction.
-	Action   Action
-	Priority int16           // for reprioritise
-	Lane     string          // for move
-	Patch    json.RawMessage // merged into the payload of what is retried; nil: none
-	Rate     float64         // tasks a second; 0: as fast as it goes
-	NextAt   Instant         // not before then
-	Paused   bool
-	Dropped  bool // somebody ended it
-}
-
-// Action is what a bulk action does to a task.
-type Action int16
-
-// The actions.
-const (
-	ActRetry Action = iota
-	ActDiscard
-	ActCancel
-	ActReprioritise
-	ActMove
-)
-
-var actionNames = [...]string{"retry", "discard", "cancel", "reprioritise", "move"}
-
-func (a Action) String() string { return actionNames[a] }
-
-// ParseAction reads an action's name.
-func ParseAction(name string) (Action, bool) {
-	for a, n := range actionNames {
-		if n == name {
-			return Action(a), true
-		}
-	}
-	return 0, false
+// Correction is by what the forecast of a pool and kind was off, for each five minutes of the day.
+type Correction struct {
+	Pool    string
+	Kind    KindName
+	Factors []byte // scheduler/forecast's own form
 }
 
 // Effects is what applying a plan set free.
@@ -196,44 +150,33 @@ type Need struct {
 	Slices     []SliceNeed // the next rows of cursors
 	Stagings   []ID        // what was staged
 	Policies   []TaskRef   // retry policies of failed tasks
-	Tokens     []TokenRef  // reports whose lease is not on the board
+	Tokens     []TokenRef  // reports whose lease is not on the board, with what they were presumed to have spent
 	Children   []ChildRef  // by the key their parent gave them
 	Dedupes    []IdemRef   // who holds a dedupe key
 	Watermarks []IdemRef   // by name
 	Judged     []TaskRef   // what conditions are judged by
+	Items      []TaskRef   // how far the items of tasks are
 	Schedules  []TaskRef   // what schedules do that are due
+	Blockers   []TaskRef   // whom tasks wait for
+	Variables  []int32     // of environments
+
+	Feeds       []FeedNeed // messages that are about to be taken
+	MessageKeys []KeyRef   // the last messages with dedupe keys
+	Messages    []ID       // of resent commands
+
+	Choices   []TaskRef    // which models were chosen last
+	Qualities []QualityRef // what sources said of results before
 }
 
 // Empty says that only the clock is asked for.
 func (n *Need) Empty() bool {
 	return len(n.Tasks)+len(n.IdemKeys)+len(n.Workflows)+len(n.Once)+len(n.Done)+len(n.Slices)+len(n.Stagings)+len(n.Policies)+len(n.Tokens)+len(n.Children)+len(n.Dedupes)+len(n.Watermarks)+
-		len(n.Judged)+len(n.Schedules) == 0
-}
-
-// TaskRef names a row of an environment.
-type TaskRef struct {
-	Env int32
-	ID  ID
-}
-
-// IdemRef names a business idempotency key.
-type IdemRef struct {
-	Env int32
-	Key string
-}
-
-// OnceRef names an Idempotency-Key.
-type OnceRef struct{ Scope, Key string }
-
-// TokenRef names an attempt by its task and its lease's token.
-type TokenRef struct {
-	Env   int32
-	Task  ID
-	Token ID
+		len(n.Judged)+len(n.Items)+len(n.Schedules)+len(n.Blockers)+len(n.Variables)+len(n.Feeds)+len(n.MessageKeys)+len(n.Messages)+len(n.Choices)+len(n.Qualities) == 0
 }
 
 // SliceNeed asks (with the payloads, where the cursor has a Patch) for the next rows of a cursor: ids above After (and ≤ Until when set), ascending, at most Limit.
-// EnterStaged: the staged rows of the staging Target. CancelWorkflow: not final tasks of workflow Target.
+// EnterStaged: the staged rows of the staging Target. CancelWorkflow: not final tasks of workflow Target, staged ones only
+// once their body has flipped.
 // RedriveDead and DiscardDead: dead letters of fingerprint Target. BulkAction: tasks that were listed under Target.
 type SliceNeed struct {
 	Cursor Cursor
@@ -250,14 +193,25 @@ type Facts struct {
 	Done       map[ID]int64 // the batch that did it
 	Slices     map[ID][]Task
 	Stagings   map[ID]Staging
+	Outside    map[TaskRef][]Edge          // EdgeStaged, by the rows of slices whose cursor is Wide; their sources are among Tasks
 	Policies   map[TaskRef]RetryPolicy     // from the specs; absent where a spec has none
-	Tokens     map[TokenRef]Attempt        // attempts that ended: Outcome, N, and whether Usage is booked
+	Tokens     map[TokenRef]Attempt        // attempts that ended: Outcome, N, when they did, and whether Usage is booked
 	Payloads   map[TaskRef]json.RawMessage // of the rows of slices whose cursor has a Patch
 	Children   map[ChildRef]Task
 	Dedupes    map[IdemRef]Deduped
 	Watermarks map[IdemRef]Watermark
 	Judged     map[TaskRef]Judged
+	Items      map[TaskRef]Items
 	Schedules  map[TaskRef]ScheduleWork
+	Blockers   map[TaskRef][]Blocker
+	Variables  map[int32]Variables // of those that have some
+
+	Feeds       map[Feed][]Message // oldest first; a key for each that was asked for
+	MessageKeys map[KeyRef]Message // without data
+	Messages    map[ID]Message     // without data
+	Choices     map[TaskRef]Choice // without their rankings
+	Qualities   map[QualityRef]float64
+	Presumed    map[TokenRef][]Presumed // of Tokens, by what they are of
 }
 
 // Staging is a body too large for one command, written by a replica as staged rows before it is flipped.
@@ -270,13 +224,16 @@ type Staging struct {
 }
 
 // StagedBody is what a replica writes in transactions of its own: rows in state Staged (their Remaining counts the
-// edges of this body that are open), specs, labels and edges inside the body.
+// edges of this body that are open), specs, labels and edges. Those to tasks outside the body are EdgeStaged.
 type StagedBody struct {
 	Staging Staging
 	Tasks   []Task
 	Specs   []Spec
 	Labels  []Label
 	Edges   []Edge
+	Items   []Items
+	Choices []Choice
+	Made    []ScheduleTask // those that a schedule made
 }
 
 // LineID names a line.
@@ -297,13 +254,16 @@ func (m Mark) Less(o Mark) bool {
 	return m.AgeKey < o.AgeKey || m.AgeKey == o.AgeKey && m.ID.Compare(o.ID) < 0
 }
 
-// LineAsk asks for the next rows of a line above a mark, in order of rank. With Gate it asks for parked rows.
+// LineAsk asks for the next rows of a line above a mark, in order of rank. With Gate it asks for parked rows; in order of
+// OrderKey with ByOrder, then of all lines of the environment.
 type LineAsk struct {
 	Line    LineID
 	Gate    string
+	ByOrder bool
 	ByStart bool // of those with a deadline, in order of (LatestStart, id); After then is such a mark
 	After   Mark // zero: from the head
 	Limit   int
+	Lower   bool // the rows are looked at whether another model is covered by a budget; else whether their gate lets them go
 }
 
 // TimerAsk asks for rows whose WakeAt or ExpiresAt (of tasks not live and not final) is above After and at most Until,
@@ -335,26 +295,11 @@ type LineCount struct {
 	Starts []Task // the first of those, in order of (LatestStart, id), as many as Heads at most
 }
 
-// ParkedCount is how many tasks of a line are parked behind a gate.
-type ParkedCount struct {
-	Line  LineID
-	Gate  string
-	Count int64
-	Limit int32 // the largest key limit among them
-}
-
-// KeyCount says how many ready, ungated tasks of a line want a concurrency key.
-type KeyCount struct {
-	Line     LineID
-	Key      string
-	Admitted int64
-	Limit    int32 // the largest key limit among them
-}
-
 // Snapshot is what a board is rebuilt from.
 type Snapshot struct {
 	Now          Instant
-	Batch        int64 // the last committed
+	Batch        int64   // the last committed
+	DecidedAt    Instant // the last moment at which a brain is known to have lived
 	Tenants      []Tenant
 	Environments []Environment
 	Kinds        []Kind
@@ -364,10 +309,14 @@ type Snapshot struct {
 	Workers      []Worker // not gone
 	Virtual      []Virtual
 	Estimates    []Estimate
+	Corrections  []Correction
 	Running      []Task // live ones
 	Lines        []LineCount
 	Parked       []ParkedCount
 	Keys         []KeyCount
+	Standing     []StandingTask // by environment and id
+	Idle         []IdleHolder   // by environment and id
+	Rates        []RateState
 	Freed        []Task // pending with Remaining = 0 or Killed > 0
 	Cursors      []Cursor
 	Unfired      []End // a task that ended long ago may be among them, some edges of which have not moved
@@ -375,14 +324,9 @@ type Snapshot struct {
 	Signals      []Signal // to live tasks, not delivered yet
 	HeldFlows    []HeldFlow
 	Schedules    ScheduleSnapshot
-}
-
-// Brain is the row that says who decides.
-type Brain struct {
-	Epoch     int64
-	RenewedAt Instant // database clock; 0: handed over
-	Address   string
-	Batch     int64 // the last committed
-	// Beat changes whenever the row does; a standby watches it by its own monotonic clock.
-	Beat string
+	Quota        QuotaSnapshot
+	Waiting      []Waiting // of feeds of schedules in their order, then of queues
+	Models       ModelSnapshot
+	Budgets      []BudgetState
+	Held         []Held // by lane and pool
 }

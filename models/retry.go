@@ -20,8 +20,9 @@ func DefaultRetryPolicy() RetryPolicy {
 	return RetryPolicy{MaxAttempts: 3, Backoff: "exponential", InitialDelay: 1, MaxDelay: 300, Jitter: true}
 }
 
-// ErrorClasses are the classes that workers report; an unknown one is internal.
+// ErrorClasses are the classes that workers report or the server gives; an unknown one is internal.
 var ErrorClasses = []string{
 	"invalid_input", "authentication", "permission_denied", "not_found", "quality_too_low", "rate_limited", "timeout", "network",
 	"provider_outage", "overloaded", "malformed_output", "out_of_memory", "internal", "worker_lost", "outcome_unknown", "cancelled",
+	"state_conflict",
 }

@@ -37,8 +37,10 @@ type Task struct {
 	Parent   ID
 	Key      string // its key in the workflow; empty outside
 	IdemKey  string // business idempotency key; empty when none
-	LimitKey string // concurrency key; empty when none
+	LimitKey string // first concurrency key; empty when none
 	KeyLimit int32  // how many live tasks may hold LimitKey
+	MoreKeys string // further keys, as PackKeys writes them; empty when none
+	OrderKey int64  // its place among the ordered tasks of its keys: when it first became ready; 0: not ordered, or not yet
 
 	Worker       ID // of the running attempt
 	AttemptID    ID
@@ -56,6 +58,22 @@ type Task struct {
 	TotalSeconds int32   // from the first start over all attempts and waits; 0: no limit
 	TotalUntil   Instant // the moment that makes, known from the first start on
 	Depth        int32   // how many parents stand above it
+	Tokens       int64   // it is expected to use a run, else 0
+	CostMicro    int64   // it is expected to cost a run, in millionths of a dollar; 0: nothing is said; Free: nothing
+}
+
+// Free is the CostMicro of a task that is said to cost nothing.
+const Free = -1
+
+// SameButMoves says whether two rows of a task differ at most in what starts and ends move: state, attempts, lease, the
+// times of both and the two counters.
+func SameButMoves(a, b *Task) bool {
+	like := *a
+	like.State, like.Attempt, like.AttemptsUsed = b.State, b.Attempt, b.AttemptsUsed
+	like.UpdatedAt, like.StartedAt, like.FinishedAt = b.UpdatedAt, b.StartedAt, b.FinishedAt
+	like.LeaseUntil, like.Cards, like.Worker, like.AttemptID, like.Token = b.LeaseUntil, b.Cards, b.Worker, b.AttemptID, b.Token
+	like.Remaining, like.Killed = b.Remaining, b.Killed
+	return like == *b
 }
 
 // Flags are facts of a task's row. HasDependants may be added later by a Change that keeps the state.
@@ -72,12 +90,22 @@ const (
 	HasChildren                     // it spawned: a cancel must reach them
 	HasCondition                    // its spec carries a run_if, judged when nothing is left to wait for
 	StopsFlow                       // its failure stops its workflow
-	SpendsFlow                      // its workflow has a limit of cost or tokens: it starts only while that is known
+	SpendsFlow                      // its workflow has a limit of cost, tokens or retries: it starts, and is tried again, only while that is known
 	SkippedByHand                   // its edges fire as if it had succeeded
+	Itemized                        // it carries items: how far they are stands in an Items row beside it
+	Ordered                         // tasks of its concurrency keys start in the order they became ready
+	RetriesSpent                    // it would have been tried again, but its workflow's budget of retries was used up
+	ChoosesModel                    // the model in its class was chosen, and another may be; what was wanted stands in a Choice beside it
 )
 
 // Has says whether f is set.
 func (t *Task) Has(f Flags) bool { return t.Flags&f != 0 }
+
+// HoldsIdle says that the task holds its concurrency keys without running: an ordered one that waits to be tried again, or
+// is dead, lets none of those behind it pass.
+func (t *Task) HoldsIdle() bool {
+	return t.OrderKey != 0 && (t.State == RetryWait || t.State == DeadLetter)
+}
 
 // EndState is the state by which the task's edges fire.
 func (t *Task) EndState() State {
@@ -143,6 +171,7 @@ const (
 	EdgeOpen EdgeState = iota
 	EdgeFired
 	EdgeKilled
+	EdgeStaged // of a staged row to a task outside its body: it is judged when the row enters, and open to nobody before
 )
 
 // Edge says that To waits for From.
@@ -273,7 +302,7 @@ type Workflow struct {
 	Stops      bool     // on_failure: stop
 	Over       bool     // a budget ended it
 	Gate       FlowGate // only FlowShut of a plan changes it
-	Budget     Budget
+	Budget     FlowBudget
 	Depth      int32   // the deepest task so far
 	Grown      int32   // how often tasks were added to it
 	EndsAt     Instant // by its run time; 0: it does not end by time
@@ -281,6 +310,7 @@ type Workflow struct {
 	Priority   int16
 	Input      json.RawMessage // labels and lane, as answered back
 	RerunOf    ID
+	Items      int32 // of a batch, how many there are; 0: it is none
 	CreatedAt  Instant
 	FinishedAt Instant
 	UpdatedAt  Instant

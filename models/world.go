@@ -32,6 +32,8 @@ type Environment struct {
 	CreatedAt Instant
 	UpdatedAt Instant
 	Version   int64
+	Freezes   []Freeze // in order, none across another
+	ClosedAt  Instant  // when it was deleted: nothing comes in any more and nobody sees it, but its rows stay; 0: it is there
 }
 
 // KindName is what work waits on. The four are owned by the platform.
@@ -66,8 +68,8 @@ type Kind struct {
 	Weight     float64
 	MinShare   float64 // share of a pool's starts it gets in any case
 	Elastic    bool
-	YieldsTo   []string
-	MaxHold    int32 // seconds; 0: none
+	YieldsTo   []string // kinds; none: all that are not elastic
+	MaxHold    int32    // seconds that a task is held at most; 0: no bound
 	UpdatedAt  Instant
 	Version    int64
 }
@@ -102,9 +104,44 @@ type Lane struct {
 	Description   string
 	Owner         string
 	RunbookURL    string
+	OpenWindows   []Window // when it is open; none: always
+	Elastic       bool     // it yields, beside what its kind does
+	YieldsTo      []string // lanes of its environment; none: all that yield to nobody
+	MaxHold       int32    // seconds that one of its tasks is held at most for that; 0: no bound
+	Defaults      *LaneDefaults
 	CreatedAt     Instant
 	UpdatedAt     Instant
 	Version       int64
+}
+
+// LaneDefaults are what tasks of a lane get that say nothing themselves; 0 and nil: nothing.
+type LaneDefaults struct {
+	SoftSeconds      int32        `json:"soft_seconds,omitempty"`
+	HardSeconds      int32        `json:"hard_seconds,omitempty"`
+	TotalSeconds     int32        `json:"total_seconds,omitempty"`
+	ExpiresInSeconds int32        `json:"expires_in_seconds,omitempty"`
+	RetryPolicy      *RetryPolicy `json:"retry_policy,omitempty"`
+}
+
+// HeldRef is a lane in a pool.
+type HeldRef struct {
+	Lane int32
+	Pool string
+}
+
+// Held is a lane that is held back in a pool because other work needs its slots.
+type Held struct {
+	HeldRef
+	Env   int32
+	Since Instant
+	Task  ID // the first of its tasks that was told to be held last, zero: none was
+}
+
+// Window opens by a cron expression in a time zone and stays open for a while.
+type Window struct {
+	Cron            string `json:"cron"`
+	DurationSeconds int32  `json:"duration_seconds"`
+	Timezone        string `json:"timezone"` // empty: UTC
 }
 
 // Class is the exact requirements of a task; tasks of a class fit the same workers.
@@ -119,8 +156,14 @@ type Class struct {
 	Model       string            `json:"model,omitempty"`
 	Selector    map[string]string `json:"selector,omitempty"`
 	Permissions []string          `json:"permissions,omitempty"`
+	Tokens      bool              `json:"tokens,omitempty"` // it names how many it uses
+	Hosted      bool              `json:"hosted,omitempty"` // its model answers from outside: no worker has to have it loaded
+	Chosen      bool              `json:"chosen,omitempty"` // its model was chosen; without one none fits
 	Lane        int32             `json:"-"`
 }
+
+// Metered says that tasks of the class wait for tokens: they name how many, or a model.
+func (c *Class) Metered() bool { return c.Tokens || c.Model != "" }
 
 // Digest is the canonical text of the class: equal requirements give equal text (encoding/json sorts map keys).
 func (c Class) Digest() string {
@@ -171,7 +214,9 @@ type Worker struct {
 	Slots        int32            // in all; 0 with KindSlots
 	KindSlots    map[string]int32 // per kind, when given
 	Models       []string
+	AnyModel     bool // it said nothing of models: it takes tasks of every one
 	Permissions  []string
+	AnyPermit    bool // it said nothing of permissions: it takes tasks that need any
 	Labels       map[string]string
 	LeaseSeconds int32
 	Session      ID
@@ -210,6 +255,9 @@ type Event struct {
 	Charged  float64 `json:"charged_seconds,omitempty"` // dominant resource seconds of the pool, whole attempt
 	Class    string  `json:"class,omitempty"`           // of the error
 	Reason   string  `json:"reason,omitempty"`
+
+	Budget    ID      `json:"budget,omitzero"`
+	Threshold float64 `json:"threshold,omitempty"` // of its limit, that was reached
 }
 
 // Actor is who asked for a change.

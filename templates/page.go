@@ -24,11 +24,12 @@ type Page struct {
 
 // Viewer is the person looking.
 type Viewer struct {
-	Email    string
-	Role     string
-	Write    bool // may act on tasks, workflows and dead letters
-	Admin    bool // may change lanes and workers
-	Platform bool // belongs to no tenant and may look at each
+	Email     string
+	Role      string
+	Write     bool // may act on tasks, workflows and dead letters
+	Admin     bool // may change lanes and workers
+	Schedules bool // may change schedules
+	Platform  bool // belongs to no tenant and may look at each
 }
 
 // Scope is the world that the page shows.
@@ -65,11 +66,15 @@ type Entry struct {
 func Navigation() []Entry {
 	return []Entry{
 		{Path: "/", Name: "Now", Icon: "layout-dashboard", Key: "n"},
+		{Path: "/schedules", Name: "Schedules", Icon: "calendar-time", Key: "c"},
 		{Path: "/tasks", Name: "Tasks", Icon: "list-check", Key: "t"},
 		{Path: "/workflows", Name: "Workflows", Icon: "sitemap", Key: "f"},
 		{Path: "/dead-letters", Name: "Dead letters", Icon: "skull", Key: "d"},
 		{Path: "/lanes", Name: "Lanes", Icon: "stack-2", Key: "l"},
 		{Path: "/workers", Name: "Workers", Icon: "server-2", Key: "w"},
+		{Path: "/activity", Name: "Activity", Icon: "history", Key: "a"},
+		{Path: "/settings", Name: "Settings", Icon: "settings", Key: "k"},
+		{Path: "/environments", Name: "Environments", Icon: "world", Key: "v"},
 		{Path: "/tenants", Name: "Tenants", Icon: "building", Key: "e", Platform: true},
 		{Path: "/system", Name: "System", Icon: "activity-heartbeat", Key: "s", Platform: true},
 		{Path: "/start", Name: "Start here", Icon: "rocket", Key: "h"},

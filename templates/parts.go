@@ -13,8 +13,41 @@ type Act struct {
 	To      string // where the form posts
 	Explain string
 	Must    bool // a reason is required
+	Plain   bool // no reason is asked
 	Danger  bool
 	Fields  []Pair // hidden
+	Inputs  []Input
+	Count   string // where a sentence comes from that says how many it would reach; empty: nowhere
+}
+
+// Input is a field of a small form.
+type Input struct {
+	Name, Label, Value string
+	Note, Hint         string
+	Kind               string // number, text, choice; empty: a line
+	Least, Most        string // of a number
+	Options            []string
+	Must               bool
+}
+
+func (in Input) list() string {
+	if len(in.Options) == 0 {
+		return "no-list"
+	}
+	return "list-" + in.Name
+}
+
+// redriveAct offers to redrive a group: all of it, a sample, at a pace, with a changed payload.
+func redriveAct(p Page, g DeadGroup) Act {
+	return Act{
+		Label: "Redrive", Icon: "refresh", To: p.URL("/dead-letters/redrive"), Explain: "They get new attempts, and what waits behind them goes on.",
+		Fields: []Pair{{"fingerprint", g.Fingerprint}}, Count: p.URL("/dead-letters/count", "fingerprint", g.Fingerprint),
+		Inputs: []Input{
+			{Name: "sample", Label: "How many", Note: "empty: all", Kind: "number", Least: "1", Most: "1000000", Hint: "all"},
+			{Name: "rate", Label: "A second", Note: "empty: at once", Kind: "number", Least: "0.001", Most: "10000", Hint: "at once"},
+			{Name: "payload_patch", Label: "Change of the payload", Note: "JSON, merged", Kind: "text", Hint: `{"model": "large"}`},
+		},
+	}
 }
 
 func (a Act) tone() string {

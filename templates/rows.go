@@ -1,6 +1,7 @@
 package templates
 
 import (
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -152,6 +153,11 @@ func laneSub(lane LaneRow) string {
 		text += " · " + lane.Description
 	}
 	return text
+}
+
+// holdText is how much of a pool is left for a lane that is held.
+func holdText(h LaneHold) string {
+	return strconv.Itoa(h.Room) + " of " + number(h.Slots) + " slots of " + h.Pool + ", " + number(math.Round(h.Needed*10)/10) + " needed"
 }
 
 func agoOrNever(now, at time.Time) string {

@@ -102,6 +102,9 @@ func sampleLanes() LanesView {
 	var v LanesView
 	for i, tile := range sampleTiles() {
 		row := LaneRow{LaneTile: tile, Weight: []float64{8, 4, 2, 1, 1}[i], Elastic: i >= 2, Pause: tile.State != "paused", Resume: tile.State == "paused"}
+		if i == 3 {
+			row.State, row.Holds = "held", []LaneHold{{Pool: "cpu", Room: 3, Running: 3, Slots: 10, Needed: 6.2, Until: before(-40 * time.Minute), Says: "in the pool cpu compute and batch yield to realtime and io: 3 run"}}
+		}
 		if i == 4 {
 			row.Patterns, row.Description = []string{"text.embed", "llm.*"}, "Vectors of the night"
 		}

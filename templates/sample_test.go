@@ -17,7 +17,7 @@ var nasty = `a/b?c=d&e"><script>alert(1)</script>`
 func samplePage(name, path string) Page {
 	return Page{
 		Name: name, Path: path, Now: sampleNow, CSRF: "csrf-of-the-session",
-		Viewer: Viewer{Email: "operator@nightshift.example", Role: "platform operator", Write: true, Admin: true, Platform: true},
+		Viewer: Viewer{Email: "operator@nightshift.example", Role: "platform operator", Write: true, Admin: true, Schedules: true, Platform: true},
 		Scope:  Scope{Tenant: "northwind", TenantName: "Northwind Research", Environment: "production", Production: true, Timezone: "Africa/Lusaka", Stream: "1", Carry: true},
 		Tenants: []Choice{
 			{Slug: "northwind", Name: "Northwind Research"}, {Slug: "larkspur", Name: "Larkspur Press"},

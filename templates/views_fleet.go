@@ -88,6 +88,19 @@ type LaneRow struct {
 	Description string
 	Pause       bool
 	Resume      bool
+	Drain       bool
+	Holds       []LaneHold
+}
+
+// LaneHold says how a lane is held back in a pool, because what it yields to needs the slots.
+type LaneHold struct {
+	Pool    string
+	Room    int // tasks that may run at once
+	Running int
+	Slots   float64
+	Needed  float64
+	Until   time.Time // at the latest; zero: as soon as there is room
+	Says    string
 }
 
 // TenantsView is the list of tenants.

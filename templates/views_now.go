@@ -27,6 +27,8 @@ type NowView struct {
 	Workers   FleetSummary
 	Workflows []WorkflowRow
 	Recent    []Happening
+	Next      []Upcoming
+	Scheduled bool       // there are schedules
 	Shares    []ShareRow // for the platform: who got what of the pools
 }
 
@@ -63,4 +65,10 @@ type ShareRow struct {
 	Weight   float64
 	Got      float64
 	Deserved float64
+}
+
+// Upcoming is a schedule with when it runs next.
+type Upcoming struct {
+	ID, Name, Words string
+	At              time.Time
 }

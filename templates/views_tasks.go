@@ -36,6 +36,7 @@ type TaskRow struct {
 	ErrorClass  string
 	Error       string
 	Waits       string // the first reason that it waits
+	OverSoft    bool   // it runs past its soft timeout
 }
 
 // TasksView is the list of tasks.
@@ -101,7 +102,23 @@ type TaskView struct {
 	Cancel  bool
 	Retry   bool
 	Discard bool
-	Curl    string
+	Approve bool // and reject
+	Edit    bool // its priority and lane
+	Skip    bool // it is a task of a workflow that can be passed over
+	Rerun   bool // its workflow can be run again from here
+
+	SoftSeconds int // the soft timeout that it has run past; 0: none
+	Curl        string
+}
+
+// RetryView is a task whose payload is edited before it runs again.
+type RetryView struct {
+	Task, Type, State string
+	Payload           string
+	Reason            string
+	Checkpoint        bool // it may go on from its checkpoint
+	Afresh            bool
+	Wrong             map[string]string
 }
 
 // Pair is a name with its value.

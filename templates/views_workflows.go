@@ -36,6 +36,7 @@ type WorkflowView struct {
 	Resume bool
 	Cancel bool
 	Retry  bool
+	Rerun  bool
 }
 
 // Meter is what was used of a limit, in words and as a part.

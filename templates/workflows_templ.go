@@ -1182,6 +1182,18 @@ func workflowActs(p Page, v WorkflowView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
+			if v.Rerun {
+				templ_7745c5c3_Err = ask(p, Act{Label: "Rerun from", Icon: "player-track-next", To: p.Object("/workflows", v.ID, "rerun"), Explain: "A new workflow of one task and all behind it. What lies before is handed over as it ended.", Inputs: []Input{
+					{Name: "from", Label: "Key of the task", Must: true, Options: v.keys()},
+				}}).Render(ctx, templ_7745c5c3_Buffer)
+				if templ_7745c5c3_Err != nil {
+					return templ_7745c5c3_Err
+				}
+			}
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 85, " ")
+			if templ_7745c5c3_Err != nil {
+				return templ_7745c5c3_Err
+			}
 			if v.Cancel {
 				templ_7745c5c3_Err = ask(p, Act{Label: "Cancel", Icon: "ban", To: p.Object("/workflows", v.ID, "cancel"), Explain: "All its waiting tasks are cancelled, the running ones are asked to stop.", Danger: true}).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"regexp"
 	"runtime/debug"
+	"strconv"
 	"strings"
 	"time"
 
@@ -87,13 +88,16 @@ func (s *Server) recovered(c *fiber.Ctx) (err error) {
 // fail answers an error: as a page for a browser that looks at one, else as problem+json. A page that is not there is
 // a page for whoever did not ask for something else.
 func (s *Server) fail(c *fiber.Ctx, err error) error {
-	p, _ := problemOf(c, err)
+	p, retryAfter := problemOf(c, err)
 	accept := c.Get(fiber.HeaderAccept)
 	page := strings.Contains(accept, "text/html") || p.Status == fiber.StatusNotFound && (accept == "" || accept == "*/*")
 	if !page || s.options.Trouble == nil || strings.HasPrefix(c.Path()+"/", "/v1/") || strings.HasPrefix(c.Path(), "/.well-known/") {
 		return writeProblem(c, err)
 	}
 	secureHeaders(c, nonceOf(c))
+	if retryAfter > 0 {
+		c.Set(fiber.HeaderRetryAfter, strconv.Itoa(retryAfter))
+	}
 	return s.options.Trouble(c.Status(p.Status), p.Status, string(p.Code), p.Detail, p.RequestID)
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"nightshift/handlers"
 	"nightshift/models"
+	"nightshift/models/postgres"
 	"nightshift/scheduler/engine"
 	"nightshift/scheduler/loop"
 )
@@ -22,6 +23,7 @@ type brainFigures struct {
 var (
 	readyTasks   = prometheus.NewDesc("nightshift_tasks_ready", "Ready tasks that stand in a line.", []string{"kind"}, nil)
 	runningTasks = prometheus.NewDesc("nightshift_tasks_running", "Running tasks.", []string{"kind"}, nil)
+	heldTasks    = prometheus.NewDesc("nightshift_tasks_held", "Ready tasks that are held back because other work needs the slots.", []string{"kind"}, nil)
 	parkedTasks  = prometheus.NewDesc("nightshift_tasks_parked", "Ready tasks parked behind a gate.", []string{"kind"}, nil)
 	queueWait    = prometheus.NewDesc("nightshift_queue_wait_seconds", "From ready to the first start.", []string{"kind"}, nil)
 	execution    = prometheus.NewDesc("nightshift_execution_seconds", "Time of attempts that ended, however they did.", []string{"kind"}, nil)
@@ -31,12 +33,21 @@ var (
 	cardsUsed    = prometheus.NewDesc("nightshift_gpu_utilization_ratio", "Cards given to a task of all that the pool has.", []string{"pool"}, nil)
 	fairLag      = prometheus.NewDesc("nightshift_fair_lag", "How far apart tenants with work for the pool are: weighted seconds of the pool, 0 is fair.", []string{"pool"}, nil)
 	tokensUsed   = prometheus.NewDesc("nightshift_tokens_total", "Tokens that attempts reported: in, out or cached.", []string{"model", "direction"}, nil)
-	costUsed     = prometheus.NewDesc("nightshift_cost_usd_total", "Money that attempts reported to have spent.", []string{"model", "basis"}, nil)
+	costUsed     = prometheus.NewDesc("nightshift_cost_usd_total", "Money that attempts reported to have spent (actual), and that the callers of those that ended had expected (estimated).", []string{"model", "basis"}, nil)
 	leasesLost   = prometheus.NewDesc("nightshift_leases_lost_total", "Leases that ended without their worker's word.", []string{"cause"}, nil)
+	scheduleRuns = prometheus.NewDesc("nightshift_schedule_runs_total", "Occurrences of schedules by what became of them; one that started and was superseded or expired later counts in both.", []string{"outcome"}, nil)
+	scheduleLate = prometheus.NewDesc("nightshift_schedule_runs_late_total", "Runs that had not ended within complete_within_seconds.", nil, nil)
+	received     = prometheus.NewDesc("nightshift_messages_received_total", "Triggers and items of queues that were accepted.", []string{"source"}, nil)
+	deduplicated = prometheus.NewDesc("nightshift_messages_deduplicated_total", "Those whose dedupe key came before.", []string{"source"}, nil)
+	takenByRuns  = prometheus.NewDesc("nightshift_messages_taken_total", "Those that runs took; a trigger counts for each of its schedules.", []string{"source"}, nil)
+	waiting      = prometheus.NewDesc("nightshift_messages_waiting", "Those that wait for a run; a trigger counts for each of its schedules.", []string{"source"}, nil)
+	waitsOldest  = prometheus.NewDesc("nightshift_messages_oldest_age_seconds", "How long the oldest has waited; 0 when none does.", []string{"source"}, nil)
 	boardEntries = prometheus.NewDesc("nightshift_board_entries", "Entries on the board.", nil, nil)
 	boardLines   = prometheus.NewDesc("nightshift_board_lines", "Lines on the board.", nil, nil)
 	waitingPolls = prometheus.NewDesc("nightshift_claims_parked", "Claims that wait for work.", nil, nil)
 	decisions    = prometheus.NewDesc("nightshift_decisions_total", "Starts that this brain decided.", nil, nil)
+	sweepFound   = prometheus.NewDesc("nightshift_sweep_found_total", "What a sweep of the rows found.", []string{"sweep"}, nil)
+	sweepRun     = prometheus.NewDesc("nightshift_sweep_last_run_timestamp_seconds", "When a sweep ran last.", []string{"sweep"}, nil)
 	brainEpoch   = prometheus.NewDesc("nightshift_brain_epoch", "Rises with each change of brain.", nil, nil)
 )
 
@@ -76,6 +87,12 @@ func (b brainFigures) Collect(out chan<- prometheus.Metric) {
 	if brain, err := b.deps.World.Brain(ctx); err == nil {
 		p.gauge(brainEpoch, float64(brain.Epoch))
 	}
+	if sweeps, err := postgres.NewReads(b.deps.DB).Sweeps(ctx); err == nil {
+		for _, s := range sweeps {
+			p.counter(sweepFound, float64(s.Total), s.Name)
+			p.gauge(sweepRun, float64(s.LastRun)/1e6, s.Name)
+		}
+	}
 	s := b.stats(ctx)
 	if s == nil {
 		return
@@ -86,6 +103,18 @@ func (b brainFigures) Collect(out chan<- prometheus.Metric) {
 	p.counter(decisions, float64(s.Decisions))
 	for name, desc := range boardCounters {
 		p.counter(desc, float64(s.Counters[name]))
+	}
+	for outcome, n := range s.ScheduleRuns {
+		p.counter(scheduleRuns, float64(n), outcome)
+	}
+	p.counter(scheduleLate, float64(s.ScheduleLate))
+	for i := range s.Messages {
+		m := &s.Messages[i]
+		p.counter(received, float64(m.Received), m.Source)
+		p.counter(deduplicated, float64(m.Deduplicated), m.Source)
+		p.counter(takenByRuns, float64(m.Taken), m.Source)
+		p.gauge(waiting, float64(m.Waiting), m.Source)
+		p.gauge(waitsOldest, m.Oldest, m.Source)
 	}
 	for cause, n := range s.LeasesLost {
 		p.counter(leasesLost, float64(n), cause)
@@ -102,6 +131,7 @@ func (b brainFigures) Collect(out chan<- prometheus.Metric) {
 		p.counter(tokensUsed, float64(m.TokensOut), m.Model, "out")
 		p.counter(tokensUsed, float64(m.TokensCached), m.Model, "cached")
 		p.counter(costUsed, m.CostUSD, m.Model, "actual")
+		p.counter(costUsed, m.EstimatedUSD, m.Model, "estimated")
 	}
 }
 
@@ -148,6 +178,7 @@ func (p scraped) kinds(s *engine.Stats) {
 	for _, k := range s.Kinds {
 		p.gauge(readyTasks, float64(k.Ready), k.Kind)
 		p.gauge(runningTasks, float64(k.Running), k.Kind)
+		p.gauge(heldTasks, float64(k.Held), k.Kind)
 		p.gauge(parkedTasks, float64(k.Parked), k.Kind)
 		p.histogram(queueWait, loop.Histogram(k.Wait), k.Kind)
 		p.histogram(execution, loop.Histogram(k.Run), k.Kind)

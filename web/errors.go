@@ -25,7 +25,7 @@ var statuses = map[models.Code]int{
 	models.IdempotencyInProgress: 409, models.WorkflowBudgetExceeded: 409,
 	models.Stale: 412, models.BodyTooLarge: 413, models.UnsupportedMediaType: 415,
 	models.ValidationFailed: 422, models.IdempotencyKeyReused: 422, models.InvalidDAG: 422, models.InvalidSchedule: 422,
-	models.QueueFull: 429, models.RateLimited: 429, models.BudgetExhausted: 429, models.TooManyClasses: 429, models.TooManyAttempts: 429,
+	models.SchemaChanged: 503, models.QueueFull: 429, models.RateLimited: 429, models.BudgetExhausted: 429, models.TooManyClasses: 429, models.TooManyAttempts: 429,
 	models.Unavailable: 503, models.Overloaded: 503,
 	// The store's own words: nothing was changed, or nobody can tell yet; asking again is right.
 	models.FenceLost: 503, models.Rollback: 503, models.Unclear: 503,

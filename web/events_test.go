@@ -3,6 +3,7 @@ package web_test
 import (
 	"bufio"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -27,37 +28,51 @@ func TestEventsAreListedInOrder(t *testing.T) {
 	if len(all) != 6 || all[0]["name"] != "lane.paused" || all[0]["lane"] != "batch" || all[5]["name"] != "lane.resumed" {
 		t.Fatalf("the events: %v", all)
 	}
-	var ids []string
-	after := ""
-	for range 4 {
-		path := "/v1/events?limit=2"
-		if after != "" {
-			path += "&after=" + after
+	var first []string
+	for _, row := range all {
+		first = append(first, row["id"].(string))
+	}
+	last := slices.Clone(first)
+	slices.Reverse(last)
+	for query, want := range map[string][]string{"": first, "&order=asc": first, "&order=desc": last, "&after=" + first[1]: first[2:], "&order=desc&after=" + first[1]: last[:4], "&name=lane.paused": {first[0], first[2], first[4]}} {
+		var ids []string
+		for cursor := ""; ; {
+			r := s.want(s.call("GET", "/v1/events?limit=2&count=true"+query+cursor, nil, "Authorization", a), 200, "")
+			for _, row := range r.rows() {
+				ids = append(ids, row["id"].(string))
+			}
+			if total := r.body["total"].(map[string]any); total["value"] != float64(len(want)) || total["relation"] != "eq" {
+				t.Errorf("%s counts %v", query, total)
+			}
+			next := r.str("next_cursor")
+			if next == "" {
+				break
+			}
+			cursor = "&cursor=" + next
 		}
-		r := s.want(s.call("GET", path, nil, "Authorization", a), 200, "")
-		for _, row := range r.rows() {
-			ids = append(ids, row["id"].(string))
-		}
-		if after = r.str("next_cursor"); after == "" {
-			break
+		if !slices.Equal(ids, want) {
+			t.Errorf("%s by pages: %v, want %v", query, ids, want)
 		}
 	}
-	if len(ids) != 6 {
-		t.Errorf("by pages: %v", ids)
+	cursor := s.want(s.call("GET", "/v1/events?limit=2", nil, "Authorization", a), 200, "").str("next_cursor")
+	for _, other := range []string{"/v1/events?cursor=" + first[0], "/v1/events?order=desc&cursor=" + cursor, "/v1/events?name=lane.p*&cursor=" + cursor, "/v1/lanes?cursor=" + cursor} {
+		s.want(s.call("GET", other, nil, "Authorization", a), 400, "invalid_cursor")
 	}
-	for i, row := range all {
-		if ids[i] != row["id"] {
-			t.Errorf("event %d is %s by pages and %v at once", i, ids[i], row["id"])
-		}
-	}
+	s.want(s.call("GET", "/v1/events?cursor="+cursor, nil, "Authorization", b), 400, "invalid_cursor")
 	if paused := s.want(s.call("GET", "/v1/events?name=lane.p*", nil, "Authorization", a), 200, "").rows(); len(paused) != 3 {
 		t.Errorf("%d pauses", len(paused))
 	}
-	for _, bad := range []string{"after=x", "after=1", "after=1.-1", "after=01.0", "limit=0", "colour=red"} {
+	for _, bad := range []string{"after=x", "after=1", "after=1.-1", "after=01.0", "limit=0", "colour=red", "order=up", "count=perhaps"} {
 		s.want(s.call("GET", "/v1/events?"+bad, nil, "Authorization", a), 400, "invalid_query")
 	}
 	s.want(s.call("GET", "/v1/events?task_id=nope", nil, "Authorization", a), 422, "validation_failed")
 	s.want(s.call("GET", "/v1/events", nil, "Authorization", root), 400, "tenant_required")
+	s.want(s.call("GET", "/v1/scheduler/events", nil, "Authorization", a), 403, "scope_required")
+	for _, e := range s.want(s.call("GET", "/v1/scheduler/events", nil, "Authorization", root), 200, "").rows() {
+		if name := e["name"].(string); !strings.HasPrefix(name, "worker.") && !strings.HasPrefix(name, "brain.") {
+			t.Errorf("the platform sees %v", e)
+		}
+	}
 }
 
 // stream opens the event stream and gives its lines.

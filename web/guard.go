@@ -21,6 +21,7 @@ const (
 // guarded is a route's handler behind its guard: who, may they, is there room, how much may they send.
 func (s *Server) guarded(r handlers.Route) fiber.Handler {
 	public := slices.Contains(r.Scopes, handlers.Public)
+	bare := len(r.Doc.Query) == 0 && strings.HasPrefix(r.Path, "/v1/") // it takes no parameter: one sent is refused, never ignored
 	return func(c *fiber.Ctx) error {
 		if !public {
 			caller, err := s.authenticate(c)
@@ -31,7 +32,12 @@ func (s *Server) guarded(r handlers.Route) fiber.Handler {
 			if err := s.authorize(c, caller, &r); err != nil {
 				return err
 			}
-			if err := s.quota.take(c, caller); err != nil {
+			if err := s.quota.take(c, caller, &r, s.ownLimit(c, caller)); err != nil {
+				return err
+			}
+		}
+		if bare {
+			if err := handlers.NoQuery(c); err != nil {
 				return err
 			}
 		}
@@ -45,8 +51,23 @@ func (s *Server) guarded(r handlers.Route) fiber.Handler {
 	}
 }
 
-// authenticate finds the caller of a bearer token. Every refusal reads the same.
+// ownLimit is the tenant's own limit of requests a minute, nil when it has none or it can't be read now.
+func (s *Server) ownLimit(c *fiber.Ctx, caller *handlers.Caller) *int64 {
+	if caller.Tenant == 0 {
+		return nil
+	}
+	q, err := s.deps.Directory.Quotas(c.UserContext(), caller.Tenant)
+	if err != nil {
+		return nil
+	}
+	return q.RequestsPerMinute
+}
+
+// authenticate finds the caller of a bearer token; a call from inside brings its own. Every refusal reads the same.
 func (s *Server) authenticate(c *fiber.Ctx) (*handlers.Caller, error) {
+	if caller := handlers.InsideCaller(c); caller != nil {
+		return caller, nil
+	}
 	refused := models.Errorf(models.Unauthenticated, "send a valid access token as Authorization: Bearer")
 	scheme, token, _ := strings.Cut(c.Get(fiber.HeaderAuthorization), " ")
 	if !strings.EqualFold(scheme, "Bearer") || token == "" {
@@ -64,7 +85,7 @@ func (s *Server) authenticate(c *fiber.Ctx) (*handlers.Caller, error) {
 		return nil, refused
 	}
 	caller := &handlers.Caller{
-		Kind: handlers.KindKey, Sub: key.ID, KeyID: key.ID, Platform: key.Tenant == nil, Environments: key.Environments,
+		Kind: handlers.KindKey, Sub: key.ID, KeyID: key.ID, Platform: key.Tenant == nil, Environments: key.Open(),
 		Lanes: key.Lanes, Permissions: key.Permissions, Scopes: narrowed(claims.Scope, key), RequestID: handlers.RequestID(c), IP: handlers.ClientIP(c),
 	}
 	if key.Tenant == nil {
@@ -106,6 +127,8 @@ func (s *Server) authorize(c *fiber.Ctx, caller *handlers.Caller, r *handlers.Ro
 	}
 	named := c.Get(tenantHeader)
 	switch {
+	case handlers.InsideCaller(c) != nil && (caller.Tenant != 0 || !r.TenantNeeded):
+		return nil // a page has found its world already
 	case named != "" && !caller.Platform:
 		return models.Errorf(models.Forbidden, "the token says the tenant; only a platform token names one in %s", tenantHeader)
 	case named != "":

@@ -18,7 +18,7 @@ type Health struct {
 	Status   string `json:"status" enum:"ok,failing"`
 	Database string `json:"database" enum:"ok,unreachable"`
 	Migrated bool   `json:"migrated"`
-	Brain    string `json:"brain" enum:"ok,unknown"`
+	Brain    string `json:"brain" enum:"ok,unknown,newer" doc:"newer: a version decides that this replica does not understand"`
 	Epoch    int64  `json:"epoch"`
 	Version  string `json:"version"`
 }
@@ -40,6 +40,10 @@ func (s *Server) health(ctx context.Context) Health {
 		return h
 	}
 	h.Epoch = brain.Epoch
+	if brain.Newer {
+		h.Brain = "newer"
+		return h
+	}
 	if brain.Epoch > 0 && brain.RenewedAgo < brainSilence {
 		h.Status, h.Brain = "ok", "ok"
 	}
@@ -54,6 +58,8 @@ func (s *Server) readyz(_ *handlers.Deps, c *fiber.Ctx) error {
 		return models.Errorf(models.Unavailable, "the database does not answer")
 	case !h.Migrated:
 		return models.Errorf(models.Unavailable, "the schema is not there yet")
+	case h.Brain == "newer":
+		return models.Errorf(models.Unavailable, "a newer version decides: this replica is to be replaced by it")
 	case h.Brain != "ok":
 		return models.Errorf(models.Unavailable, "no brain is known")
 	}

@@ -50,6 +50,9 @@ func (l loopFigures) Collect(out chan<- prometheus.Metric) {
 	count(alertsTotal, f.Unclear, "unclear_commit")
 	count(alertsTotal, f.TicksAside, "tick_set_aside")
 	count(alertsTotal, f.HistoryLost, "history_lost")
+	count(alertsTotal, f.AddressTaken, "address_taken")
+	count(alertsTotal, f.Behind, "version_behind")
+	count(alertsTotal, f.SchedulesAside, "schedule_set_aside")
 	count(alertsTotal, f.OwnWork, "own_work")
 	p := scraped{out}
 	p.histogram(batchCommands, f.BatchCommands)

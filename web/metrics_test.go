@@ -78,7 +78,7 @@ func (f floor) report(results ...map[string]any) {
 func (s *stage) submit(token string, types ...string) {
 	tasks := make([]map[string]any, len(types))
 	for i, name := range types {
-		tasks[i] = map[string]any{"type": name}
+		tasks[i] = map[string]any{"type": name, "estimated_cost_usd": 0.25}
 	}
 	s.want(s.call("POST", "/v1/tasks/batch", map[string]any{"tasks": tasks}, "Authorization", token), 201, "")
 }
@@ -124,6 +124,7 @@ func TestMetricsShowWhatRan(t *testing.T) {
 		{"tasks_running", batch("batch"), 3, 0},
 		{"tasks_running", batch("realtime"), 0, 0},
 		{"tasks_parked", batch("batch"), 0, 0},
+		{"tasks_held", batch("batch"), 0, 0},
 		{"lane_depth", batch("batch", "lane", "batch"), 1, 1},
 		{"lane_depth", batch("io", "lane", "other"), 0, 0},
 		{"queue_wait_seconds", batch("batch"), 3, 3},
@@ -135,6 +136,8 @@ func TestMetricsShowWhatRan(t *testing.T) {
 		{"tokens_total", []string{"model", "owl", "direction", "out"}, -1, 40},
 		{"tokens_total", []string{"model", "owl", "direction", "cached"}, -1, 6},
 		{"cost_usd_total", []string{"model", "owl", "basis", "actual"}, -1, 1},
+		{"cost_usd_total", []string{"model", "owl", "basis", "estimated"}, -1, 0.5},
+		{"cost_usd_total", []string{"model", "none", "basis", "estimated"}, -1, 0.25},
 		{"leases_lost_total", []string{"cause", "silent"}, 0, 0},
 		{"brain_epoch", nil, 1, 1},
 		{"board_entries", nil, 1, 1},
@@ -180,7 +183,7 @@ func TestMetricsStayFewWithAThousandTypes(t *testing.T) {
 	}
 	allowed := map[string]bool{
 		"kind": true, "type": true, "lane": true, "pool": true, "model": true, "direction": true, "basis": true,
-		"cause": true, "code": true, "alert": true, "method": true, "route": true, "status": true,
+		"cause": true, "code": true, "alert": true, "source": true, "method": true, "route": true, "status": true,
 	}
 	families := s.scrape()
 	for name, f := range families {
@@ -207,7 +210,7 @@ func TestMetricsStayFewWithAThousandTypes(t *testing.T) {
 	for _, f := range families {
 		after += len(f.GetMetric())
 	}
-	if most := before + 9*201 + 4*201 + 50; after > most {
+	if most := before + 9*201 + 5*201 + 50; after > most {
 		t.Errorf("%d figures, %d before: at most %d", after, before, most)
 	}
 }

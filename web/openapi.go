@@ -16,7 +16,7 @@ import (
 )
 
 // document is the OpenAPI 3.1 description of the route table, made once at the start.
-type document struct{ json, yaml []byte }
+type document struct{ json, yaml, page []byte }
 
 type object = map[string]any
 
@@ -68,7 +68,11 @@ func describe(routes []handlers.Route) (*document, error) {
 		return nil, fmt.Errorf("the OpenAPI document can't be written: %w", err)
 	}
 	asYAML, err := toYAML(text)
-	return &document{json: text, yaml: asYAML}, err
+	if err != nil {
+		return nil, err
+	}
+	page, err := drawDocs(text)
+	return &document{json: text, yaml: asYAML, page: page}, err
 }
 
 // toYAML writes a JSON text as YAML in block style.
@@ -152,7 +156,7 @@ func ownHeaders(r handlers.Route) (out []handlers.Param) {
 		out = append(out, handlers.Param{Name: "Idempotency-Key", Type: "string", About: "the same key and body again replays the first answer"})
 	}
 	if slices.Contains([]string{fiber.MethodPatch, fiber.MethodPut, fiber.MethodDelete}, r.Method) {
-		out = append(out, handlers.Param{Name: "If-Match", Type: "string", About: "the ETag that must still stand"})
+		out = append(out, handlers.IfMatchHeader)
 	}
 	return out
 }

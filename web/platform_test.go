@@ -1,7 +1,10 @@
 package web_test
 
 import (
+	"strings"
 	"testing"
+
+	"github.com/jackc/pgx/v5"
 )
 
 func TestTenantsEnvironmentsLanes(t *testing.T) {
@@ -31,7 +34,7 @@ func TestTenantsEnvironmentsLanes(t *testing.T) {
 		t.Errorf("a new lane: %s", made.text)
 	}
 	for body, field := range map[string]string{
-		`{"name":"x","kind":"io","elastic":true}`:               "body.elastic",
+		`{"name":"x","kind":"io","alert_depth":5}`:              "body.alert_depth",
 		`{"name":"x","kind":"io","colour":"red"}`:               "body.colour",
 		`{"name":"x","kind":"nope"}`:                            "body.kind",
 		`{"name":"X!","kind":"io"}`:                             "body.name",
@@ -120,6 +123,17 @@ func TestStateOfThePlatform(t *testing.T) {
 		if r := s.call("HEAD", path, nil); r.status != want || r.text != "" {
 			t.Errorf("HEAD %s: %d %q", path, r.status, r.text)
 		}
+	}
+	s.must(s.deps.DB.Platform().Write(t.Context(), func(tx pgx.Tx) error {
+		_, err := tx.Exec(t.Context(), `UPDATE brain SET schema = schema + 1`) // as a version to come leaves it
+		return err
+	}))
+	s.want(s.call("GET", "/readyz", nil, "Accept", "application/json"), 503, "unavailable")
+	if r := s.call("GET", "/readyz", nil, "Accept", "text/html"); r.status != 503 || r.header.Get("Retry-After") != "1" || !strings.Contains(r.header.Get("Content-Type"), "html") {
+		t.Errorf("as a page: %d %v", r.status, r.header)
+	}
+	if r := s.call("GET", "/healthz", nil); r.status != 503 || r.str("brain") != "newer" || r.header.Get("Retry-After") == "" {
+		t.Errorf("beside a newer version: %d %s", r.status, r.text)
 	}
 	s.want(s.call("GET", "/v1/limits", nil), 401, "unauthenticated")
 	r := s.want(s.call("GET", "/v1/limits", nil, "Authorization", root), 200, "")

@@ -3,6 +3,7 @@ package web
 import (
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 	"time"
 
@@ -22,32 +23,41 @@ type quota struct {
 type level struct {
 	left float64
 	at   time.Time
+	most float64
 }
 
 func newQuota() *quota { return &quota{buckets: map[string]*level{}} }
 
-const perSecond = float64(handlers.RequestsPerMinute) / 60
-
-// take uses one request of the caller's bucket and writes the RateLimit headers.
-func (q *quota) take(c *fiber.Ctx, caller *handlers.Caller) error {
-	name := caller.Sub
-	if caller.Tenant != 0 {
+// take uses one request of the caller's bucket and writes the RateLimit headers. A tenant's own limit does not concern its
+// workers: their reports free what it waits for.
+func (q *quota) take(c *fiber.Ctx, caller *handlers.Caller, r *handlers.Route, own *int64) error {
+	name, most := caller.Sub, float64(handlers.RequestsPerMinute)
+	switch {
+	case caller.Tenant == 0:
+	case slices.Contains(r.Scopes, handlers.WorkersRegister):
+		name = fmt.Sprint("workers ", caller.Tenant)
+	default:
 		name = fmt.Sprint(caller.Tenant)
+		if own != nil {
+			most = min(most, float64(*own))
+		}
 	}
-	left := q.use(name, time.Now())
-	full := int(math.Ceil((float64(handlers.RequestsPerMinute) - left) / perSecond))
-	c.Set("RateLimit-Policy", fmt.Sprintf(`"requests";q=%d;w=60`, handlers.RequestsPerMinute))
-	c.Set("RateLimit", fmt.Sprintf(`"requests";r=%d;t=%d`, int(max(0, left)), full))
+	left := q.use(name, most, time.Now())
+	perSecond := most / 60
+	full := int(math.Ceil((most - max(0, left)) / perSecond))
+	c.Set("RateLimit-Policy", fmt.Sprintf(`"requests";q=%d;w=60`, int64(most)))
+	c.Set("RateLimit", fmt.Sprintf(`"requests";r=%d;t=%d`, int64(max(0, left)), full))
 	if left < 0 {
-		e := models.Errorf(models.RateLimited, "more than %d requests a minute", handlers.RequestsPerMinute)
-		e.RetryAfterSeconds = 1
+		e := models.Errorf(models.RateLimited, "more than %d requests a minute", int64(most))
+		e.RetryAfterSeconds = max(1, int(math.Ceil(-left/perSecond)))
 		return e
 	}
 	return nil
 }
 
-// use is what is left after this request; negative when there was none.
-func (q *quota) use(name string, now time.Time) float64 {
+// use is what is left after this request of a bucket that holds most and is filled once a minute; where there was none,
+// what is missing of one, below zero.
+func (q *quota) use(name string, most float64, now time.Time) float64 {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	b, ok := q.buckets[name]
@@ -55,13 +65,16 @@ func (q *quota) use(name string, now time.Time) float64 {
 		if len(q.buckets) > 100_000 {
 			clear(q.buckets)
 		}
-		b = &level{left: handlers.RequestsPerMinute, at: now}
+		b = &level{left: most, at: now, most: most}
 		q.buckets[name] = b
 	}
-	b.left = min(handlers.RequestsPerMinute, b.left+now.Sub(b.at).Seconds()*perSecond)
+	if b.most != most { // another limit: what was used stays used
+		b.left, b.most = max(0, most-(b.most-b.left)), most
+	}
+	b.left = min(most, b.left+max(0, now.Sub(b.at).Seconds())*most/60)
 	b.at = now
 	if b.left < 1 {
-		return -1
+		return b.left - 1
 	}
 	b.left--
 	return b.left

@@ -49,6 +49,7 @@ type Server struct {
 	meters  *meters
 	quota   *quota
 	spec    *document
+	inner   fasthttp.RequestHandler // all routes
 
 	requests context.Context // ends when what is under way gets no more time
 	cut      context.CancelFunc
@@ -93,6 +94,7 @@ func New(o Options) (*Server, error) {
 	s.App.Use(s.around)
 	s.mount(routes)
 	s.wrapMethods()
+	s.deps.Inside = s.inside
 	return s, nil
 }
 
@@ -135,18 +137,18 @@ func checkRoutes(routes []handlers.Route) error {
 
 // wrapMethods answers methods that fiber does not know as it answers those that a path does not take.
 func (s *Server) wrapMethods() {
-	inner := s.App.Handler()
+	s.inner = s.App.Handler()
 	known := map[string]bool{}
 	for _, m := range s.App.Config().RequestMethods {
 		known[m] = true
 	}
 	s.App.Server().Handler = func(ctx *fasthttp.RequestCtx) {
 		if known[string(ctx.Method())] {
-			inner(ctx)
+			s.inner(ctx)
 			return
 		}
 		ctx.Request.Header.SetMethod(fiber.MethodTrace) // no route takes it
-		inner(ctx)
+		s.inner(ctx)
 	}
 }
 

@@ -18,8 +18,15 @@ type shapes struct {
 }
 
 func (s *shapes) of(v any) any {
-	if raw, ok := v.(handlers.Schema); ok {
-		return object(raw)
+	switch v := v.(type) {
+	case handlers.Schema:
+		return object(v)
+	case handlers.Either:
+		forms := make([]any, len(v))
+		for i := range v {
+			forms[i] = s.of(v[i])
+		}
+		return object{"anyOf": forms}
 	}
 	return s.schema(reflect.TypeOf(v))
 }

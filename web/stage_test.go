@@ -47,7 +47,7 @@ func newStage(t *testing.T) *stage {
 	s := &stage{t: t, log: &locked{}}
 	logger := slog.New(slog.NewJSONHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	ctx := t.Context()
-	db, err := postgres.Open(ctx, postgres.Options{URL: pgtest.New(t), PoolSize: 8})
+	db, err := postgres.Open(ctx, postgres.Options{URL: pgtest.Migrated(t), PoolSize: 8})
 	s.must(err)
 	s.must(db.Migrate(ctx))
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -106,9 +106,7 @@ func (t *Task) outcome(ctx context.Context, value any, err error) protocol.Resul
 			return out
 		}
 		out.Status, out.Result, out.Watermark = protocol.StatusSucceeded, raw, t.watermark
-		if len(t.Items) > 0 {
-			out.Items = t.items
-		}
+		out.Items = t.itemsReport()
 	case errors.Is(err, ErrReleased), errors.Is(context.Cause(ctx), ErrDraining):
 		out.Status = protocol.StatusReleased
 	case errors.Is(err, ErrSuspended):

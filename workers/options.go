@@ -32,8 +32,8 @@ type Options struct {
 	Resources   protocol.Resources
 	Slots       int            // default 1
 	SlotsByKind map[string]int // instead of Slots
-	Models      []string
-	Permissions []string
+	Models      []string       // those it has loaded; default none
+	Permissions []string       // those it may act under; default none
 	Labels      map[string]string
 
 	LeaseSeconds int           // 2–300, default 30
@@ -105,9 +105,17 @@ func (o Options) registration(handled []string) protocol.RegisterRequest {
 	return protocol.RegisterRequest{
 		Name: o.Name, InstanceID: o.InstanceID, Version: o.Version,
 		TaskTypes: types, Lanes: o.Lanes, Kinds: o.Kinds, Pool: o.Pool,
-		Resources: &resources, Slots: o.slots(), Models: o.Models, Permissions: o.Permissions, Labels: o.Labels,
+		Resources: &resources, Slots: o.slots(), Models: orNone(o.Models), Permissions: orNone(o.Permissions), Labels: o.Labels,
 		LeaseSeconds: o.LeaseSeconds,
 	}
+}
+
+// orNone is a list that is said even when it is empty: one left out would mean all.
+func orNone(list []string) []string {
+	if list == nil {
+		return []string{}
+	}
+	return list
 }
 
 func buildVersion() string {

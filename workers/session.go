@@ -56,6 +56,15 @@ func (w *Worker) register(ctx context.Context, seen int) error {
 	}
 }
 
+// isCurrent says whether no loop of this worker has put another session in the
+// place of s. It waits for a registration under way, whose session the server
+// may know before its answer is here.
+func (w *Worker) isCurrent(s registration) bool {
+	w.registering.Lock()
+	defer w.registering.Unlock()
+	return w.session().number == s.number
+}
+
 func (w *Worker) accept(answer protocol.RegisterAnswer) {
 	w.mu.Lock()
 	w.current = registration{answer, w.current.number + 1}
@@ -81,7 +90,9 @@ func (w *Worker) tokens() []string {
 func (w *Worker) recover(ctx context.Context, s registration, n int, err error) time.Duration {
 	switch client.Code(err) {
 	case protocol.CodeSessionReplaced:
-		w.finish(ErrSessionReplaced)
+		if w.isCurrent(s) {
+			w.finish(ErrSessionReplaced)
+		}
 		return 0
 	case protocol.CodeNotFound:
 		w.options.Logger.Warn("the server does not know this worker; registering again")

@@ -95,6 +95,16 @@ func (t *Task) Log(ctx context.Context, level, message string) error {
 	return t.call(ctx, "logs", protocol.LogsRequest{Lines: []protocol.LogLine{line}}, nil)
 }
 
+// Spans reports stretches of the attempt's time, which show in its trace. A
+// span sent again stays as it was. Losing the server does not fail the task:
+// the error may be ignored.
+func (t *Task) Spans(ctx context.Context, spans ...protocol.Span) error {
+	for i := range spans {
+		spans[i].Start, spans[i].End = protocol.At(spans[i].Start), protocol.At(spans[i].End)
+	}
+	return t.call(ctx, "spans", protocol.SpansRequest{Spans: spans}, nil)
+}
+
 // Spawn creates children of this task. A key that exists returns the child
 // that has it, so a repeated attempt spawns nothing twice.
 func (t *Task) Spawn(ctx context.Context, children ...protocol.Child) ([]protocol.ChildAnswer, error) {
@@ -113,8 +123,10 @@ func (t *Task) Usage(change func(*protocol.Usage)) {
 	change(t.usage)
 }
 
-// ItemsDone counts items of a slice that are done. It tells the server only
-// for a task that was claimed with items.
+// ItemsDone counts items of a slice that are done; the server finds fault with
+// a count that leaves some of them out. Without it all are done that were not
+// reported as failed. It tells the server only for a task that was claimed
+// with items.
 func (t *Task) ItemsDone(n int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -129,6 +141,49 @@ func (t *Task) FailItem(index int, err error) {
 	defer t.mu.Unlock()
 	items := t.itemsLocked()
 	items.Failed = append(items.Failed, protocol.FailedItem{Index: index, Class: own.Class, Message: own.Message})
+}
+
+// itemsReport is what the server is told of the items, nil where there is
+// nothing to say. The caller holds the lock.
+func (t *Task) itemsReport() *protocol.Items {
+	if len(t.Items) == 0 || t.items == nil {
+		return nil
+	}
+	if t.items.Done == 0 {
+		t.items.Done = len(t.Items) - len(t.items.Failed)
+	}
+	return t.items
+}
+
+// BindItems decodes the items that this attempt carries: of a first attempt all
+// of the slice, of a later one those that are left.
+func BindItems[T any](t *Task) ([]T, error) {
+	items := make([]T, len(t.Items))
+	for i, raw := range t.Items {
+		if err := json.Unmarshal(raw, &items[i]); err != nil {
+			return nil, Errorf(protocol.ClassInvalidInput, "items[%d]: %w", i, err)
+		}
+	}
+	return items, nil
+}
+
+// EachItem runs a handler on the items of the attempt one after another, and
+// reports each that fails by itself. It stops when ctx ends.
+func EachItem[T any](ctx context.Context, t *Task, handler func(context.Context, T) error) error {
+	for i, raw := range t.Items {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		var item T
+		if err := json.Unmarshal(raw, &item); err != nil {
+			t.FailItem(i, Errorf(protocol.ClassInvalidInput, "items[%d]: %w", i, err))
+			continue
+		}
+		if err := handler(ctx, item); err != nil {
+			t.FailItem(i, err)
+		}
+	}
+	return nil
 }
 
 func (t *Task) itemsLocked() *protocol.Items {

@@ -312,6 +312,9 @@ func TestCheckpointProgressLogsAndChildren(t *testing.T) {
 				if err := task.Log(ctx, "info", "half way"); err != nil {
 					return nil, err
 				}
+				if err := task.Spans(ctx, protocol.Span{Name: "first half", Start: time.Now(), End: time.Now()}); err != nil {
+					return nil, err
+				}
 				if _, err := task.Spawn(ctx, protocol.Child{Key: "a", TaskSpec: protocol.TaskSpec{Type: "math.add"}}); err != nil {
 					return nil, err
 				}
@@ -341,8 +344,36 @@ func TestCheckpointProgressLogsAndChildren(t *testing.T) {
 	if string(last.Result) != `{"at":40}` || last.Items.Done != 2 || last.Items.Failed[0].Class != protocol.ClassNotFound || *last.Usage.TokensIn != 9 {
 		t.Errorf("reported %+v", last)
 	}
-	if len(task.Children) != 1 || len(task.Logs) != 1 {
-		t.Errorf("%d children, %d log lines", len(task.Children), len(task.Logs))
+	if len(task.Children) != 1 || len(task.Logs) != 1 || len(task.Spans) != 1 {
+		t.Errorf("%d children, %d log lines, %d spans", len(task.Children), len(task.Logs), len(task.Spans))
+	}
+}
+
+func TestItemsAreReportedOneByOne(t *testing.T) {
+	s := workertest.New(t)
+	start(t, s, nil, func(w *workers.Worker) {
+		w.Handle("each", func(ctx context.Context, task *workers.Task) (any, error) {
+			return nil, workers.EachItem(ctx, task, func(_ context.Context, n int) error {
+				if n == 2 {
+					return workers.Errorf(protocol.ClassNetwork, "two is away")
+				}
+				return nil
+			})
+		})
+		w.Handle("all", func(_ context.Context, task *workers.Task) (any, error) { return workers.BindItems[int](task) })
+	})
+	three := func(l *protocol.Lease) {
+		l.Items = []json.RawMessage{[]byte(`1`), []byte(`2`), []byte(`"three"`)}
+	}
+	each, all := s.Submit("each", nil, three), s.Submit("all", nil, func(l *protocol.Lease) { l.Items = []json.RawMessage{[]byte(`4`), []byte(`5`)} })
+	s.AwaitState(each, "succeeded")
+	if got := each.Outcomes[0].Items; got.Done != 1 || len(got.Failed) != 2 || got.Failed[0].Index != 1 || got.Failed[0].Class != protocol.ClassNetwork ||
+		got.Failed[1].Index != 2 || got.Failed[1].Class != protocol.ClassInvalidInput {
+		t.Errorf("reported %+v", got)
+	}
+	s.AwaitState(all, "succeeded")
+	if got := all.Outcomes[0]; string(got.Result) != `[4,5]` || got.Items != nil {
+		t.Errorf("reported %+v", got)
 	}
 }
 

@@ -133,14 +133,18 @@ func register(ctx context.Context, platform *caller, name string, slots int) (st
 	return made.WorkerID, c, nil
 }
 
-// throughput lets clients submit and workers work until n tasks are done, and answers tasks a second.
+// throughput lets clients submit and workers work until n tasks are done, and answers tasks a second: from the first
+// submit to the answer that settled the last task, not to the end of the claims that found nothing more.
 func throughput(ctx context.Context, tenant, platform *caller, n int) (float64, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	claiming, enough := context.WithCancel(ctx)
+	defer enough()
 	body := taskBatch()
 	var left, done atomic.Int64
 	left.Store(int64(n))
 	var wait sync.WaitGroup
+	var took time.Duration
 	began := time.Now()
 	for range submitters {
 		wait.Go(func() {
@@ -158,13 +162,19 @@ func throughput(ctx context.Context, tenant, platform *caller, n int) (float64, 
 			return 0, err
 		}
 		wait.Go(func() {
-			for done.Load() < int64(n) && ctx.Err() == nil {
-				got, err := work(ctx, c, id)
+			for claiming.Err() == nil {
+				got, err := work(claiming, ctx, c, id)
+				if claiming.Err() != nil {
+					break
+				}
 				if err != nil {
 					cancel(err)
 					return
 				}
-				done.Add(int64(got))
+				if done.Add(int64(got)) == int64(n) {
+					took = time.Since(began)
+					enough()
+				}
 			}
 			_ = c.call(ctx, "DELETE", "/v1/workers/"+id, nil, nil) // the next round has workers of its own
 		})
@@ -173,13 +183,13 @@ func throughput(ctx context.Context, tenant, platform *caller, n int) (float64, 
 	if err := context.Cause(ctx); err != nil {
 		return 0, err
 	}
-	return float64(n) / time.Since(began).Seconds(), nil
+	return float64(n) / took.Seconds(), nil
 }
 
 // work claims once and settles what it got. It reads tokens and writes results by hand: the machine's two cores are shared
 // with the server, and what the client spends is not the server's.
-func work(ctx context.Context, c *caller, id string) (int, error) {
-	answer, err := c.send(ctx, "POST", "/v1/workers/"+id+"/claim", fmt.Appendf(nil, `{"max_tasks":%d,"wait_seconds":1}`, batch))
+func work(claiming, ctx context.Context, c *caller, id string) (int, error) {
+	answer, err := c.send(claiming, "POST", "/v1/workers/"+id+"/claim", fmt.Appendf(nil, `{"max_tasks":%d,"wait_seconds":1}`, batch))
 	if err != nil {
 		return 0, err
 	}

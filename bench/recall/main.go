@@ -1,6 +1,6 @@
 // Command recall is a second opinion on a retrieval index: it reads the files
 // of an index as their format says, with no code of the program that wrote
-// them, asks every query again by brute force and prints recall@10, beside the
+// them, asks every query of every vector again and prints recall@10, beside the
 // recall of the same index with its vectors shuffled among the sections and
 // with its vectors replaced by noise.
 //
@@ -18,7 +18,10 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
 )
 
 const (
@@ -159,45 +162,107 @@ func rows(path string) ([]row, error) {
 	return out, nil
 }
 
-// recall asks each query of every vector. The query is spread over all
-// dimensions once; each vector then costs one look-up a term.
+// posting is one vector that has a term.
+type posting struct {
+	vector int32
+	weight float32
+}
+
+// inverted lists the vectors by term: those of term d stand from[d] to from[d+1].
+type inverted struct {
+	from     []int
+	postings []posting
+}
+
+func invert(vectors []row, top uint32) inverted {
+	x := inverted{from: make([]int, int(top)+2)}
+	for _, v := range vectors {
+		for _, d := range v.dims {
+			x.from[d+1]++
+		}
+	}
+	for d := range top + 1 {
+		x.from[d+1] += x.from[d]
+	}
+	x.postings = make([]posting, x.from[top+1])
+	next := append([]int{}, x.from...)
+	for i, v := range vectors {
+		for j, d := range v.dims {
+			x.postings[next[d]] = posting{int32(i), v.weights[j]}
+			next[d]++
+		}
+	}
+	return x
+}
+
+// recall asks each query of every vector, on all cores. A query meets only the vectors that have one of its terms: all
+// others score nothing.
 func recall(vectors, queries []row, sections int, top uint32) (at10, mrr float64) {
-	spread := make([]float32, int(top)+1)
-	best := make([]float64, sections)
+	x := invert(vectors, top)
+	ranks := make([]int, len(queries)) // 0: not found
+	var next atomic.Int64
+	var all sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		all.Go(func() {
+			a := asker{vectors: vectors, x: x, scores: make([]float64, len(vectors)), best: make([]float64, sections)}
+			for i := int(next.Add(1)) - 1; i < len(queries); i = int(next.Add(1)) - 1 {
+				ranks[i] = a.rank(&queries[i])
+			}
+		})
+	}
+	all.Wait()
 	found, reciprocal := 0, 0.0
-	for _, q := range queries {
-		for i, d := range q.dims {
-			spread[d] = q.weights[i]
-		}
-		clear(best)
-		for _, v := range vectors {
-			score := 0.0
-			for i, d := range v.dims {
-				score += float64(spread[d]) * float64(v.weights[i])
-			}
-			best[v.section] = max(best[v.section], score)
-		}
-		for _, d := range q.dims {
-			spread[d] = 0
-		}
-		if best[q.section] <= 0 {
-			continue
-		}
-		rank := 1
-		for _, score := range best {
-			if score > best[q.section]+margin {
-				rank++
-			}
-		}
-		if rank <= depth {
+	for _, rank := range ranks {
+		if rank > 0 && rank <= depth {
 			found++
 		}
-		if rank <= mrrDepth {
+		if rank > 0 && rank <= mrrDepth {
 			reciprocal += 1 / float64(rank)
 		}
 	}
 	n := float64(len(queries))
 	return float64(found) / n, reciprocal / n
+}
+
+// asker is what one goroutine needs to ask queries; scores and best are zero between two of them.
+type asker struct {
+	vectors []row
+	x       inverted
+	scores  []float64 // of each vector
+	best    []float64 // of each section's vectors
+	met     []int32   // vectors that have a score
+}
+
+// rank is how many sections, the query's own among them, score as well as that one; 0 when nothing of it has a term of
+// the query.
+func (a *asker) rank(q *row) int {
+	a.met = a.met[:0]
+	for i, d := range q.dims {
+		for _, p := range a.x.postings[a.x.from[d]:a.x.from[d+1]] {
+			if a.scores[p.vector] == 0 {
+				a.met = append(a.met, p.vector)
+			}
+			a.scores[p.vector] += float64(q.weights[i]) * float64(p.weight)
+		}
+	}
+	for _, v := range a.met {
+		section := a.vectors[v].section
+		a.best[section] = max(a.best[section], a.scores[v])
+		a.scores[v] = 0
+	}
+	own, rank := a.best[q.section], 1
+	for _, v := range a.met {
+		if section := a.vectors[v].section; a.best[section] > 0 {
+			if a.best[section] > own+margin {
+				rank++
+			}
+			a.best[section] = 0 // counted
+		}
+	}
+	if own <= 0 {
+		return 0
+	}
+	return rank
 }
 
 // shuffled deals the vectors out to the sections anew.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"math"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -100,4 +101,64 @@ func goRoot(t *testing.T) string {
 		t.Skip("no go command here to ask where its sources are")
 	}
 	return strings.TrimSpace(string(out))
+}
+
+// plainly asks each query of every vector, term by term: what recall must agree with.
+func plainly(vectors, queries []row, sections int) (at10, mrr float64) {
+	for _, q := range queries {
+		best := make([]float64, sections)
+		for _, v := range vectors {
+			score := 0.0
+			for i, d := range q.dims {
+				for j, e := range v.dims {
+					if d == e {
+						score += float64(q.weights[i]) * float64(v.weights[j])
+					}
+				}
+			}
+			best[v.section] = max(best[v.section], score)
+		}
+		if best[q.section] <= 0 {
+			continue
+		}
+		rank := 1
+		for _, score := range best {
+			if score > best[q.section]+margin {
+				rank++
+			}
+		}
+		if rank <= depth {
+			at10++
+		}
+		if rank <= mrrDepth {
+			mrr += 1 / float64(rank)
+		}
+	}
+	return at10 / float64(len(queries)), mrr / float64(len(queries))
+}
+
+func TestTheQuickWayAgreesWithThePlainOne(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	const sections, top = 60, 40
+	some := func(n, terms int) []row {
+		out := make([]row, n)
+		for i := range out {
+			out[i].section = random.IntN(sections)
+			for d := range uint32(top + 1) {
+				if random.IntN(top) < terms {
+					out[i].dims = append(out[i].dims, d)
+					out[i].weights = append(out[i].weights, random.Float32()-0.1)
+				}
+			}
+		}
+		return out
+	}
+	for range 20 {
+		vectors, queries := some(200, 8), some(50, 2)
+		at10, mrr := recall(vectors, queries, sections, top)
+		wantAt10, wantMRR := plainly(vectors, queries, sections)
+		if math.Abs(at10-wantAt10) > 1e-9 || math.Abs(mrr-wantMRR) > 1e-9 {
+			t.Fatalf("recall@10 %v, MRR %v; plainly %v, %v", at10, mrr, wantAt10, wantMRR)
+		}
+	}
 }

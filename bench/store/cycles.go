@@ -134,7 +134,7 @@ func (c *cycles) startAll(ctx context.Context, tasks []models.Task) error {
 	plan := &models.Plan{}
 	for i := range tasks {
 		c.start(&tasks[i])
-		plan.Changes = append(plan.Changes, models.Change{From: models.Ready, After: tasks[i]})
+		plan.Changes = append(plan.Changes, models.Change{From: models.Ready, Brief: true, After: tasks[i]})
 		plan.Events = append(plan.Events, c.event(&tasks[i], "task.started"))
 	}
 	return c.commit(ctx, &models.Need{}, plan)
@@ -151,7 +151,7 @@ func (c *cycles) finishAll(ctx context.Context, tasks []models.Task) error {
 		token := t.Token
 		t.State, t.FinishedAt, t.UpdatedAt = models.Succeeded, c.now, c.now
 		t.AttemptID, t.Token, t.LeaseUntil = models.ID{}, models.ID{}, 0
-		plan.Changes = append(plan.Changes, models.Change{From: models.Running, Token: token, After: t})
+		plan.Changes = append(plan.Changes, models.Change{From: models.Running, Token: token, Brief: true, After: t})
 		plan.Events = append(plan.Events, c.event(&t, "task.succeeded"))
 	}
 	return c.commit(ctx, &models.Need{}, plan)

@@ -2,6 +2,8 @@ package api_test
 
 import (
 	"fmt"
+	"strings"
+	"sync"
 	"testing"
 )
 
@@ -68,6 +70,7 @@ func TestDeadLettersAreRedrivenByFilter(t *testing.T) {
 		`{"filter":{"colour":"red"}}`:                                    "body.filter.colour",
 		`{"filter":{"state":"odd"}}`:                                     "body.filter.state",
 		`{"filter":{"type":7}}`:                                          "body.filter.type",
+		`{"filter":{"label.a\u0000":"b"}}`:                               "body.filter.label.a\x00",
 		`{"filter":{},"fingerprint":"` + fmt.Sprintf("%032d", 0) + `1"}`: "body.fingerprint",
 		`{"filter":{},"rate_per_second":0}`:                              "body.rate_per_second",
 		`{"filter":{},"sample":0}`:                                       "body.sample",
@@ -140,4 +143,32 @@ func TestADeadLetterIsRetriedWithAnotherPayloadOverHTTP(t *testing.T) {
 	if again.str("redrive_of") != id[len("/v1/tasks/"):] || w.claim(1, 5)[0].str("checkpoint") != "end" {
 		t.Errorf("made again: %s", again.text)
 	}
+}
+
+// Calls that come at the same time under one key start one bulk action, however the tasks are named.
+func TestABulkActionUnderAKeyIsMadeOnce(t *testing.T) {
+	s := newStage(t)
+	w := s.register(s.acme, nil)
+	ids := s.deadLetters(w, "a", 3)
+	text := s.want(s.call("GET", "/v1/dead-letters", s.acme, nil), 200, "").rows("data")[0].str("fingerprint")
+	for i, ask := range []struct{ path, body string }{
+		{"/v1/bulk-actions", `{"action":"cancel","filter":{"type":"none"}}`},
+		{"/v1/dead-letters/redrive", `{"task_ids":["` + ids[0] + `"],"reason":"fixed"}`},
+		{"/v1/dead-letters/discard", `{"filter":{"type":"none"},"reason":"hopeless"}`},
+		{"/v1/dead-letters/discard", `{"fingerprint":"` + text + `","reason":"hopeless"}`},
+	} {
+		answers := make([]reply, 16)
+		var all sync.WaitGroup
+		for n := range answers {
+			all.Go(func() { answers[n] = s.call("POST", ask.path, s.acme, ask.body, "Idempotency-Key", fmt.Sprint("k", i)) })
+		}
+		all.Wait()
+		for _, r := range answers {
+			if s.want(r, 202, ""); r.str("id") != answers[0].str("id") || r.header.Get("Location") != answers[0].header.Get("Location") {
+				t.Errorf("%s %s made %s and %s", ask.path, ask.body, answers[0].str("id"), r.str("id"))
+			}
+		}
+		s.want(s.call("POST", ask.path, s.acme, strings.Replace(ask.body, "{", `{"dry_run":true,`, 1)), 200, "")
+	}
+	s.await("the letter", func() bool { return s.task(s.acme, ids[0]).str("state") == "ready" })
 }

@@ -14,7 +14,7 @@ import (
 // BulkView is a bulk action and how far it is.
 type BulkView struct {
 	ID        string        `json:"id"`
-	Action    string        `json:"action" enum:"redrive,discard,cancel,retry,reprioritise,move"`
+	Action    string        `json:"action" enum:"redrive,discard,cancel,retry,reprioritise,move,backfill"`
 	State     string        `json:"state" enum:"running,paused,done,cancelled"`
 	Matched   int64         `json:"matched"`
 	Done      int64         `json:"done"`
@@ -33,6 +33,8 @@ func viewBulk(c *models.Cursor) BulkView {
 		v.Action = "discard"
 	case c.Kind == models.BulkAction:
 		v.Action = c.Action.String()
+	case c.Kind == models.Backfilled:
+		v.Action = "backfill"
 	}
 	switch {
 	case c.Dropped:
@@ -48,9 +50,6 @@ func viewBulk(c *models.Cursor) BulkView {
 // bulk redrives or discards many dead letters.
 func (w *Work) bulk(kind models.CursorKind) func(*handlers.Deps, *fiber.Ctx) error {
 	return func(d *handlers.Deps, c *fiber.Ctx) error {
-		if err := handlers.NoQuery(c); err != nil {
-			return err
-		}
 		in, err := readBulk(c, kind == models.DiscardDead, false)
 		if err != nil {
 			return err
@@ -58,7 +57,8 @@ func (w *Work) bulk(kind models.CursorKind) func(*handlers.Deps, *fiber.Ctx) err
 		if in.action = models.ActRetry; kind == models.DiscardDead {
 			in.action = models.ActDiscard
 		}
-		if in.listed() {
+		// Task by task some could be done and then, sent again, done once more: under a key it is one command.
+		if in.listed() || in.byTask && handlers.HasKey(c) {
 			return w.bulkListed(d, c, &in, true)
 		}
 		matched, err := w.matched(c, &in)
@@ -68,33 +68,34 @@ func (w *Work) bulk(kind models.CursorKind) func(*handlers.Deps, *fiber.Ctx) err
 		if in.dryRun {
 			return handlers.Answer(c, fiber.StatusOK, MatchedView{matched})
 		}
-		return handlers.Create(d, c, func(*engine.Once) (*handlers.Made, error) {
+		return handlers.Create(d, c, func(once *engine.Once) (*handlers.Made, error) {
 			made := models.Cursor{
 				ID: d.Mint(), Env: handlers.CallerOf(c).Env, Kind: kind, Target: in.fingerprint, Matched: matched, Reason: in.reason,
 				Actor: handlers.CallerOf(c).Actor(), At: d.Now(),
 			}
-			if in.byTask {
-				err = w.eachDead(d, c, &made, in.tasks)
-			} else {
-				err = w.allDead(d, c, &made)
+			if !in.byTask {
+				return w.startBulk(d, c, &engine.Bulk{
+					ID: made.ID, Env: made.Env, Kind: made.Kind, Fingerprint: made.Target, Matched: made.Matched, Reason: made.Reason, Once: once,
+				})
 			}
-			if err != nil {
+			if err := w.eachDead(d, c, &made, in.tasks); err != nil {
 				return nil, err
 			}
-			v := viewBulk(&made)
-			return &handlers.Made{Status: fiber.StatusAccepted, Location: "/v1/bulk-actions/" + v.ID, Body: v}, nil
+			return madeBulk(&made), nil
 		})
 	}
 }
 
 // bulkActions does one thing to all tasks of a filter.
 func (w *Work) bulkActions(d *handlers.Deps, c *fiber.Ctx) error {
-	if err := handlers.NoQuery(c); err != nil {
-		return err
-	}
 	in, err := readBulk(c, false, true)
 	if err != nil {
 		return err
+	}
+	if in.action == models.ActMove {
+		if err := mayEnter(handlers.CallerOf(c), in.lane); err != nil {
+			return err
+		}
 	}
 	return w.bulkListed(d, c, &in, in.action == models.ActRetry || in.action == models.ActDiscard)
 }
@@ -110,7 +111,7 @@ func (w *Work) bulkListed(d *handlers.Deps, c *fiber.Ctx, in *bulkInput, dead bo
 		}
 		return handlers.Answer(c, fiber.StatusOK, MatchedView{n})
 	}
-	return handlers.Create(d, c, func(*engine.Once) (*handlers.Made, error) {
+	return handlers.Create(d, c, func(once *engine.Once) (*handlers.Made, error) {
 		id := d.Mint()
 		n, err := w.Reads.ListForBulk(c.UserContext(), id, caller.Env, f)
 		if err != nil {
@@ -118,26 +119,41 @@ func (w *Work) bulkListed(d *handlers.Deps, c *fiber.Ctx, in *bulkInput, dead bo
 		}
 		bulk := &engine.Bulk{
 			ID: id, Env: caller.Env, Kind: models.BulkAction, Fingerprint: id, Matched: n, Reason: in.reason,
-			Action: in.action, Lane: in.lane, Patch: in.patch, Rate: in.rate,
+			Action: in.action, Lane: in.lane, Patch: in.patch, Rate: in.rate, Once: once,
 		}
 		if in.priority != nil {
 			bulk.Priority = *in.priority
 		}
-		answer, err := ask(d, c, func(cmd *engine.Command) { cmd.Bulk = bulk })
-		if err != nil {
-			return nil, err
-		}
-		v := viewBulk(answer.Cursor)
-		return &handlers.Made{Status: fiber.StatusAccepted, Location: "/v1/bulk-actions/" + v.ID, Body: v}, nil
+		return w.startBulk(d, c, bulk)
 	})
+}
+
+// startBulk starts a cursor over what is meant. Of a call that came before it finds the one that was started then.
+func (w *Work) startBulk(d *handlers.Deps, c *fiber.Ctx, bulk *engine.Bulk) (*handlers.Made, error) {
+	answer, err := ask(d, c, func(cmd *engine.Command) { cmd.Bulk = bulk })
+	if err != nil {
+		return nil, err
+	}
+	if answer.Replay {
+		return &handlers.Made{Replay: true, Again: func() (*handlers.Made, error) {
+			row, err := w.Reads.BulkAction(c.UserContext(), handlers.CallerOf(c).Scope(), bulk.Env, answer.Made[0])
+			if err != nil {
+				return nil, err
+			}
+			return madeBulk(&row), nil
+		}}, nil
+	}
+	return madeBulk(answer.Cursor), nil
+}
+
+func madeBulk(c *models.Cursor) *handlers.Made {
+	v := viewBulk(c)
+	return &handlers.Made{Status: fiber.StatusAccepted, Location: "/v1/bulk-actions/" + v.ID, Body: v}
 }
 
 // steerBulk pauses, resumes or ends a bulk action.
 func (w *Work) steerBulk(verb string) func(*handlers.Deps, *fiber.Ctx) error {
 	return func(d *handlers.Deps, c *fiber.Ctx) error {
-		if err := handlers.NoQuery(c); err != nil {
-			return err
-		}
 		id, err := handlers.PathID(c, "id", models.BulkPrefix)
 		if err != nil {
 			return err
@@ -166,14 +182,6 @@ func (w *Work) matched(c *fiber.Ctx, in *bulkInput) (int64, error) {
 	dead, err := w.Reads.DeadAmong(c.UserContext(), caller.Scope(), caller.Env, in.tasks)
 	in.tasks = dead
 	return int64(len(dead)), err
-}
-
-// allDead starts a cursor over the dead letters of a fingerprint that are there now.
-func (w *Work) allDead(d *handlers.Deps, c *fiber.Ctx, made *models.Cursor) error {
-	_, err := ask(d, c, func(cmd *engine.Command) {
-		cmd.Bulk = &engine.Bulk{ID: made.ID, Env: made.Env, Kind: made.Kind, Fingerprint: made.Target, Matched: made.Matched, Reason: made.Reason}
-	})
-	return err
 }
 
 // bulkAtOnce is how many commands of one bulk action are under way at a time: they share a batch of the brain.
@@ -214,9 +222,6 @@ func (w *Work) eachDead(d *handlers.Deps, c *fiber.Ctx, made *models.Cursor, tas
 }
 
 func (w *Work) bulkAction(_ *handlers.Deps, c *fiber.Ctx) error {
-	if err := handlers.NoQuery(c); err != nil {
-		return err
-	}
 	id, err := handlers.PathID(c, "id", models.BulkPrefix)
 	if err != nil {
 		return err

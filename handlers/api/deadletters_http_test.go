@@ -37,6 +37,13 @@ func TestDeadLettersAreRedrivenAndDiscarded(t *testing.T) {
 	}
 	fingerprint := group.str("fingerprint")
 	dead := s.want(s.call("GET", "/v1/dead-letters/tasks?fingerprint="+fingerprint, s.acme, nil), 200, "").rows("data")
+	for _, d := range dead {
+		for _, name := range []string{"class", "message", "stack", "provider_response"} {
+			if _, there := d.at("error").body[name]; !there {
+				t.Errorf("the evidence lacks %s: %v", name, d.body["error"])
+			}
+		}
+	}
 	if len(dead) != 6 {
 		t.Fatalf("%d dead letters", len(dead))
 	}

@@ -113,7 +113,7 @@ type DeadView struct {
 	TaskView
 	Fingerprint string            `json:"fingerprint"`
 	Reason      string            `json:"reason" doc:"why it stopped retrying"`
-	Error       *models.TaskError `json:"error"`
+	Error       *EvidenceView     `json:"error"`
 	Attempts    []DeadAttemptView `json:"attempts"`
 	Input       DeadInputView     `json:"input"`
 	Decision    *string           `json:"decision" doc:"null: it waits for one"`
@@ -193,14 +193,14 @@ func (w *Work) evidence(c *fiber.Ctx, rows []postgres.TaskRow, in postgres.Inclu
 	digests, err := w.Reads.Digests(c.UserContext(), caller.Scope(), caller.Env, ids)
 	return func(row postgres.TaskRow) DeadView {
 		v := DeadView{
-			TaskView: *viewTask(&row, caller.Environment, in, nil), Fingerprint: fingerprintText(row.Fingerprint), Error: row.Error,
+			TaskView: *viewTask(&row, caller.Environment, in, nil), Fingerprint: fingerprintText(row.Fingerprint), Error: viewEvidence(row.Error),
 			Reason: deadReason(&row), Attempts: []DeadAttemptView{},
 		}
 		for i := range attempts[row.ID] {
 			v.Attempts = append(v.Attempts, viewDeadAttempt(&attempts[row.ID][i]))
 		}
 		digest := digests[row.ID]
-		v.Input = DeadInputView{handlers.Null(digest.SHA256), digest.Bytes, handlers.Null(row.Needs.Model), viewResources(&row.Needs)}
+		v.Input = DeadInputView{handlers.Null(digest.SHA256), digest.Bytes, handlers.Null(row.Needs.Model), viewResources(&row.Needs, row.Tokens)}
 		return v
 	}, err
 }
@@ -229,8 +229,25 @@ func deadReason(row *postgres.TaskRow) string {
 	switch {
 	case row.ErrorClass == "worker_lost":
 		return "its worker was lost " + plural(int64(row.LeasesLost), "time")
+	case row.Has(models.RetriesSpent):
+		return "its workflow's max_retries were used up: it would have been tried again"
 	case row.AttemptsUsed < row.MaxAttempts:
 		return "an error of the class " + row.ErrorClass + " is not retried"
 	}
 	return "all of its " + plural(int64(row.MaxAttempts), "attempt") + " failed"
+}
+
+// EvidenceView is what a worker said of its failure.
+type EvidenceView struct {
+	Class            string          `json:"class"`
+	Message          string          `json:"message"`
+	Stack            *string         `json:"stack"`
+	ProviderResponse json.RawMessage `json:"provider_response"`
+}
+
+func viewEvidence(e *models.TaskError) *EvidenceView {
+	if e == nil {
+		return nil
+	}
+	return &EvidenceView{Class: e.Class, Message: e.Message, Stack: handlers.Null(e.Stack), ProviderResponse: e.ProviderResponse}
 }

@@ -1,6 +1,10 @@
 package api
 
 import (
+	"context"
+	"math/rand/v2"
+	"time"
+
 	"github.com/gofiber/fiber/v2"
 
 	"nightshift/handlers"
@@ -8,8 +12,30 @@ import (
 	"nightshift/scheduler/engine"
 )
 
-// staleTries is how often an edit without If-Match is made again on what another edit left.
-const staleTries = 5
+const (
+	editTries = 100                    // of an edit that names no version, each on what the edit before left
+	editPause = 4 * time.Millisecond   // longest before the second try; before each further one as much more
+	editRest  = 200 * time.Millisecond // never longer than that
+)
+
+// edits counts the tries of an edit that names no version.
+type edits int
+
+// again says whether an edit is tried once more, after a pause that draws those apart who edit the same thing at the same
+// time. Otherwise it answers what the caller is told: who named no version is never told that it is stale.
+func (n *edits) again(ctx context.Context, err error) (bool, error) {
+	if models.CodeOf(err) != models.Stale {
+		return false, err
+	}
+	if *n++; *n < editTries {
+		select {
+		case <-time.After(rand.N(min(time.Duration(*n)*editPause, editRest))):
+			return true, nil
+		case <-ctx.Done():
+		}
+	}
+	return false, models.Errorf(models.StateConflict, "others change it all the time: send it again")
+}
 
 type reasonRequest struct {
 	Reason string `json:"reason" maxLength:"500" doc:"kept in the audit"`
@@ -37,27 +63,33 @@ func configure(d *handlers.Deps, c *fiber.Ctx, what *engine.Configure) (*engine.
 	return answer, nil
 }
 
+// absent is the version of what a PUT may make because it does not stand yet.
+const absent = -1
+
 // edit changes what stands: read it, change it, and ask for it on the version that was read. With If-Match that version
-// must be the one named; without, an edit that came between is taken into account.
+// must be one of those named; without, an edit that came between is taken into account.
 func edit[T any](d *handlers.Deps, c *fiber.Ctx, read func() (T, int64, error), change func(*T) (*engine.Configure, error)) (*engine.Answer, error) {
 	insisted := handlers.IfMatch(c)
-	for try := 1; ; try++ {
+	for tries := edits(0); ; {
 		row, version, err := read()
 		if err != nil {
 			return nil, err
 		}
-		if insisted >= 0 && insisted != version {
-			return nil, models.Errorf(models.Stale, "version %d stands; read the object again", version)
+		if err := insisted.Fits(version); err != nil {
+			return nil, err
 		}
 		what, err := change(&row)
 		if err != nil {
 			return nil, err
 		}
-		what.Version = version
+		what.Version = max(version, 0)
 		answer, err := configure(d, c, what)
-		if models.CodeOf(err) == models.Stale && insisted < 0 && try < staleTries {
-			continue
+		if insisted.OfVersion() {
+			return answer, err
 		}
-		return answer, err
+		more, err := tries.again(c.UserContext(), err)
+		if !more {
+			return answer, err
+		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"nightshift/handlers"
 	"nightshift/models"
+	"nightshift/models/postgres"
 	"nightshift/scheduler/engine"
 )
 
@@ -19,6 +20,7 @@ type Environment struct {
 	Kind      string           `json:"kind" enum:"production,staging,development"`
 	Paused    bool             `json:"paused"`
 	Reason    *string          `json:"reason"`
+	Freezes   []FreezeWindow   `json:"freeze_windows" doc:"times in which no schedule fires: occurrences are excluded"`
 	CreatedAt handlers.Time    `json:"created_at"`
 	UpdatedAt handlers.Time    `json:"updated_at"`
 	Version   int64            `json:"version"`
@@ -27,7 +29,7 @@ type Environment struct {
 func showEnvironment(e models.Environment) Environment {
 	return Environment{
 		handlers.TypedID{Prefix: models.EnvironmentPrefix, ID: e.ID},
-		e.Name, e.Kind, e.Paused, handlers.Null(e.Reason),
+		e.Name, e.Kind, e.Paused, handlers.Null(e.Reason), showFreezes(e.Freezes),
 		handlers.Time(e.CreatedAt), handlers.Time(e.UpdatedAt), e.Version,
 	}
 }
@@ -38,8 +40,8 @@ type newEnvironment struct {
 }
 
 type environmentPatch struct {
-	Kind          handlers.Opt[string] `json:"kind" enum:"production,staging,development"`
-	FreezeWindows handlers.Later       `json:"freeze_windows"`
+	Kind          handlers.Opt[string]        `json:"kind" enum:"production,staging,development"`
+	FreezeWindows handlers.Opt[[]freezeInput] `json:"freeze_windows" doc:"all of them, at most 100"`
 }
 
 func checkEnvironment(e *models.Environment) error {
@@ -53,7 +55,8 @@ func checkEnvironment(e *models.Environment) error {
 
 func createEnvironment(d *handlers.Deps, c *fiber.Ctx) error {
 	var ask newEnvironment
-	if err := handlers.NoQuery(c); err != nil {
+	dry, err := handlers.DryRun(c)
+	if err != nil {
 		return err
 	}
 	if err := handlers.Bind(c, &ask); err != nil {
@@ -64,8 +67,20 @@ func createEnvironment(d *handlers.Deps, c *fiber.Ctx) error {
 	if err := checkEnvironment(&row); err != nil {
 		return err
 	}
+	var may error
 	if len(caller.Environments) > 0 && !slices.Contains(caller.Environments, row.Name) {
-		return models.Errorf(models.Forbidden, "the key is good for %s alone", strings.Join(caller.Environments, ", "))
+		may = models.Errorf(models.Forbidden, "the key is good for %s alone", strings.Join(caller.Environments, ", "))
+	}
+	if dry {
+		refusals, err := wouldConfigure(d, c, &engine.Configure{Environment: &row}, may)
+		if err != nil {
+			return err
+		}
+		row.ID, row.Version = models.ID{}, 1
+		return handlers.Answer(c, fiber.StatusOK, environmentDry{showEnvironment(row), refusals})
+	}
+	if may != nil {
+		return may
 	}
 	return handlers.Create(d, c, func(once *engine.Once) (*handlers.Made, error) {
 		answer, err := configure(d, c, &engine.Configure{Environment: &row, New: true, Once: once, Action: "environment.create"})
@@ -120,7 +135,53 @@ func patchEnvironment(d *handlers.Deps, c *fiber.Ctx) error {
 	if err := handlers.Bind(c, &ask); err != nil {
 		return err
 	}
-	return editEnvironment(d, c, "environment.edit", "", func(e *models.Environment) { ask.Kind.Into(&e.Kind, "development") })
+	freezes, err := readFreezes(ask.FreezeWindows.Value)
+	if err != nil {
+		return err
+	}
+	return editEnvironment(d, c, "environment.edit", "", func(e *models.Environment) {
+		ask.Kind.Into(&e.Kind, "development")
+		if ask.FreezeWindows.Given {
+			e.Freezes = freezes
+		}
+	})
+}
+
+// deleteEnvironment closes an empty environment: it is sealed, looked through, and then closed.
+func deleteEnvironment(d *handlers.Deps, c *fiber.Ctx) error {
+	caller := handlers.CallerOf(c)
+	read := func() (models.Environment, int64, error) {
+		e, err := readEnvironment(d, c)
+		return e, e.Version, err
+	}
+	sealed, err := edit(d, c, read, func(e *models.Environment) (*engine.Configure, error) {
+		if len(caller.Environments) > 0 && !slices.Contains(caller.Environments, e.Name) {
+			return nil, models.Errorf(models.Forbidden, "the key is not good for the environment %s", e.Name)
+		}
+		return &engine.Configure{CloseEnvironment: e.Env, Seal: true}, nil
+	})
+	if err != nil {
+		return err
+	}
+	env := sealed.Environment
+	unseal := func() {
+		if _, err := configure(d, c, &engine.Configure{CloseEnvironment: env.Env, Unseal: true}); err != nil {
+			d.Logger.Warn("an environment takes nothing for some seconds, though it is not deleted", "environment", env.Name, "error", err)
+		}
+	}
+	switch left, err := d.World.Unfinished(c.UserContext(), postgres.Scope{Tenant: caller.Tenant, Envs: []int32{env.Env}}, env.Env); {
+	case err != nil:
+		unseal()
+		return err
+	case left:
+		unseal()
+		return models.Errorf(models.StateConflict, "the environment %s holds tasks that have not ended, or dead letters that nobody has decided on", env.Name)
+	}
+	if _, err := configure(d, c, &engine.Configure{CloseEnvironment: env.Env, Version: env.Version, Action: "environment.delete"}); err != nil {
+		return err
+	}
+	d.Keys.ForgetAll()
+	return handlers.NoContent(c)
 }
 
 // setPaused is the handler of pause and resume of an environment.

@@ -1,6 +1,8 @@
 package api
 
 import (
+	"context"
+	"math"
 	"strconv"
 	"strings"
 
@@ -8,6 +10,7 @@ import (
 
 	"nightshift/handlers"
 	"nightshift/models"
+	"nightshift/models/postgres"
 )
 
 // place is an event's id: the batch that told it and its index there.
@@ -17,6 +20,10 @@ type place struct {
 }
 
 func (p place) String() string { return strconv.FormatInt(p.batch, 10) + "." + strconv.Itoa(p.index) }
+
+func (p place) before(o place) bool {
+	return p.batch < o.batch || p.batch == o.batch && p.index < o.index
+}
 
 func parsePlace(name, text string) (place, error) {
 	batch, index, ok := strings.Cut(text, ".")
@@ -29,12 +36,13 @@ func parsePlace(name, text string) (place, error) {
 	return p, nil
 }
 
-// eventQuery reads which events are asked for.
-func eventQuery(c *fiber.Ctx, names ...string) (map[string][]string, models.ID, models.ID, error) {
-	values, err := handlers.ReadQuery(c, append(names, "after", "name", "task_id", "workflow_id")...)
-	if err != nil {
-		return nil, models.ID{}, models.ID{}, err
-	}
+// eventFilter says which events are asked for.
+type eventFilter struct {
+	names          []string
+	task, workflow models.ID
+}
+
+func readEventFilter(values map[string][]string) (f eventFilter, err error) {
 	id := func(name, prefix string) (id models.ID) {
 		if given := values[name]; len(given) > 0 && err == nil {
 			if id, err = models.ParseID(prefix, given[0]); err != nil {
@@ -43,74 +51,167 @@ func eventQuery(c *fiber.Ctx, names ...string) (map[string][]string, models.ID, 
 		}
 		return id
 	}
-	task, workflow := id("task_id", models.TaskPrefix), id("workflow_id", models.WorkflowPrefix)
-	return values, task, workflow, err
+	f = eventFilter{values["name"], id("task_id", models.TaskPrefix), id("workflow_id", models.WorkflowPrefix)}
+	return f, err
+}
+
+func (f *eventFilter) wants(e *models.Event) bool {
+	return (f.task.IsZero() || e.Task == f.task) && (f.workflow.IsZero() || e.Workflow == f.workflow) &&
+		(len(f.names) == 0 || models.MatchPattern(f.names, e.Name))
+}
+
+// Bounds of one call: rows of a batch that it looks through, and how far it counts.
+const (
+	eventRowsMost  = 20_000
+	eventCountMost = 10_000
+	eventRows      = 500
+)
+
+// eventWalk looks through what is kept of one environment, between two places.
+type eventWalk struct {
+	db       *postgres.DB
+	env      int32
+	low, top place // what is asked for lies between them
+	desc     bool
+	filter   eventFilter
+}
+
+// each shows the events that are wanted to see until it has enough. It answers where it stopped looking when there may be
+// more: after what was seen last, or after as many rows as one call looks through.
+func (w *eventWalk) each(ctx context.Context, see func(place, *models.Event) (enough bool)) (*place, error) {
+	from, to := w.low.batch, w.top.batch
+	for looked := 0; ; {
+		rows, err := w.db.EventsBetween(ctx, postgres.EventRange{Env: w.env, From: from, To: to, Desc: w.desc, Limit: eventRows})
+		if err != nil {
+			return nil, err
+		}
+		for r := range rows {
+			if at := w.row(&rows[r], see); at != nil {
+				return at, nil
+			}
+		}
+		if looked += len(rows); len(rows) < eventRows {
+			return nil, nil
+		}
+		last := &rows[len(rows)-1]
+		at := place{last.Batch, len(last.Items) - 1}
+		if from = last.Batch + 1; w.desc {
+			from, to, at.index = w.low.batch, last.Batch-1, 0
+		}
+		if looked >= eventRowsMost {
+			return &at, nil
+		}
+	}
+}
+
+// row shows the events of one batch; the place is that of the one that was enough.
+func (w *eventWalk) row(row *postgres.PackedEvents, see func(place, *models.Event) bool) *place {
+	for n := range row.Items {
+		at := place{row.Batch, n}
+		if w.desc {
+			at.index = len(row.Items) - 1 - n
+		}
+		e := &row.Items[at.index]
+		if w.low.before(at) && at.before(w.top) && w.filter.wants(e) && see(at, e) {
+			return &at
+		}
+	}
+	return nil
 }
 
 // listEvents tells what happened, oldest first, from the oldest kept or after an event.
 func listEvents(d *handlers.Deps, c *fiber.Ctx) error {
-	values, task, workflow, err := eventQuery(c, "limit", "cursor")
+	q, all, err := readEvents(d, c)
 	if err != nil {
 		return err
 	}
-	limit, err := eventLimit(values["limit"])
-	if err != nil {
-		return err
-	}
-	after := place{batch: -1}
-	for _, name := range []string{"after", "cursor"} {
-		if given := values[name]; len(given) > 0 {
-			if after, err = parsePlace(name, given[0]); err != nil {
-				return err
-			}
-		}
-	}
-	caller := handlers.CallerOf(c)
 	page := handlers.Page[handlers.Event]{Data: []handlers.Event{}}
-	for read := after.batch - 1; ; { // its own batch again: it may hold more
-		rows, err := d.DB.Events(c.UserContext(), []int32{caller.Env}, read, limit+1)
-		if err != nil {
+	if q.Count {
+		if page.Total, err = all.count(c.UserContext()); err != nil {
 			return err
 		}
-		for _, row := range rows {
-			read = row.Batch
-			for i := range row.Items {
-				e, at := &row.Items[i], place{row.Batch, i}
-				if at.batch == after.batch && i <= after.index || !task.IsZero() && e.Task != task || !workflow.IsZero() && e.Workflow != workflow ||
-					len(values["name"]) > 0 && !models.MatchPattern(values["name"], e.Name) {
-					continue
-				}
-				if len(page.Data) == limit {
-					page.NextCursor = &page.Data[limit-1].ID
-					return handlers.Answer(c, fiber.StatusOK, page)
-				}
-				page.Data = append(page.Data, handlers.ShowEvent(at.String(), e))
-			}
-		}
-		if len(rows) <= limit {
-			return handlers.Answer(c, fiber.StatusOK, page)
-		}
 	}
+	left, err := all.continued(q)
+	if err != nil {
+		return err
+	}
+	var last place
+	stopped, err := left.each(c.UserContext(), func(at place, e *models.Event) bool {
+		if len(page.Data) == q.Limit {
+			return true
+		}
+		page.Data, last = append(page.Data, handlers.ShowEvent(at.String(), e)), at
+		return false
+	})
+	if err != nil {
+		return err
+	}
+	if stopped != nil && len(page.Data) == q.Limit {
+		stopped = &last
+	}
+	if stopped != nil {
+		page.NextCursor, err = q.Next(true, []int64{stopped.batch, int64(stopped.index)})
+	}
+	if err != nil {
+		return err
+	}
+	return handlers.Answer(c, fiber.StatusOK, page)
 }
 
-func eventLimit(given []string) (int, error) {
-	if len(given) == 0 {
-		return handlers.PageDefault, nil
+func readEvents(d *handlers.Deps, c *fiber.Ctx) (*handlers.ListQuery, eventWalk, error) {
+	w := eventWalk{db: d.DB, env: handlers.CallerOf(c).Env, low: place{batch: -1}, top: place{batch: math.MaxInt64}}
+	q, err := handlers.ReadOldestFirst(d, c, "after", "name", "task_id", "workflow_id")
+	if err != nil {
+		return nil, w, err
 	}
-	n, err := strconv.Atoi(given[0])
-	if err != nil || n < 1 {
-		return 0, handlers.QueryError("limit", "%q is no whole number from 1", handlers.Shorten(given[0], 40))
+	w.desc = q.Desc
+	if given := q.Values["after"]; given != nil {
+		if w.low, err = parsePlace("after", given[0]); err != nil {
+			return nil, w, err
+		}
 	}
-	return min(n, handlers.PageMost), nil
+	w.filter, err = readEventFilter(q.Values)
+	return q, w, err
+}
+
+// continued is what is left behind the page before.
+func (w eventWalk) continued(q *handlers.ListQuery) (eventWalk, error) {
+	var at []int64
+	switch more, err := q.After(&at); {
+	case err != nil || !more:
+		return w, err
+	case w.desc:
+		w.top = place{at[0], int(at[1])}
+	default:
+		w.low = place{at[0], int(at[1])}
+	}
+	return w, nil
+}
+
+// count says how many there are, as far as it counts.
+func (w eventWalk) count(ctx context.Context) (*handlers.Total, error) {
+	total := &handlers.Total{Relation: "eq"}
+	stopped, err := w.each(ctx, func(place, *models.Event) bool {
+		total.Value++
+		return total.Value > eventCountMost
+	})
+	if stopped != nil {
+		total.Relation, total.Value = "gte", min(total.Value, eventCountMost)
+	}
+	return total, err
 }
 
 // streamEvents follows the events; Last-Event-ID resumes.
 func streamEvents(d *handlers.Deps, c *fiber.Ctx) error {
-	values, task, workflow, err := eventQuery(c)
+	values, err := handlers.ReadQuery(c, "after", "name", "task_id", "workflow_id")
 	if err != nil {
 		return err
 	}
-	ask := handlers.FollowAsk{Envs: []int32{handlers.CallerOf(c).Env}, Task: task, Workflow: workflow, Names: values["name"], After: handlers.Live}
+	filter, err := readEventFilter(values)
+	if err != nil {
+		return err
+	}
+	ask := handlers.FollowAsk{Envs: []int32{handlers.CallerOf(c).Env}, Task: filter.task, Workflow: filter.workflow, Names: filter.names, After: handlers.Live}
 	name, given := "Last-Event-ID", c.Get("Last-Event-ID")
 	if list := values["after"]; given == "" && len(list) > 0 {
 		name, given = "after", list[0]
@@ -133,9 +234,12 @@ func eventRoutes() []handlers.Route {
 		{Name: "workflow_id", Type: "string"},
 	}
 	list := endpoint(get, "/v1/events", seeing, true, tag, "What happened, oldest first", listEvents, nil, 200, handlers.Page[handlers.Event]{})
-	list.Doc.Query = append(filters[:len(filters):len(filters)], handlers.Param{Name: "limit", Type: "integer"}, handlers.Param{Name: "cursor", Type: "string"})
+	list.Doc.Query = handlers.OldestFirstParams(filters[:len(filters):len(filters)]...)
+	list.Doc.Detail = "A page may hold fewer than its limit, or none, and still have a next_cursor: one call looks through a bounded stretch."
 	stream := endpoint(get, "/v1/events/stream", seeing, true, tag, "What happens, as server-sent events", streamEvents, nil, 200, handlers.Schema{"type": "string"})
 	stream.Doc.Query, stream.Doc.ContentType, stream.Long = filters, "text/event-stream", true
 	stream.Doc.Headers = []handlers.Param{{Name: "Last-Event-ID", Type: "string", About: "resumes after this event"}}
-	return []handlers.Route{list, stream}
+	own := endpoint(get, "/v1/scheduler/events", platform, false, tag, "What happened to workers that serve every tenant and to brains, oldest first", listEvents, nil, 200, handlers.Page[handlers.Event]{})
+	own.Doc.Query, own.Doc.Detail = list.Doc.Query, list.Doc.Detail
+	return []handlers.Route{list, stream, own}
 }

@@ -24,6 +24,7 @@ type APIKey struct {
 	Name               string        `json:"name"`
 	Scopes             []string      `json:"scopes"`
 	Environments       []string      `json:"environments" doc:"empty: all"`
+	Closed             []string      `json:"closed_environments" doc:"of those, which were deleted: the key is not good for what is named so now"`
 	Lanes              []string      `json:"lanes" doc:"empty: all"`
 	Permissions        []string      `json:"permissions"`
 	CreatedBy          string        `json:"created_by"`
@@ -36,7 +37,7 @@ type APIKey struct {
 func showKey(k postgres.APIKey) APIKey {
 	return APIKey{
 		ID: k.ID, ClientID: k.ID, Name: k.Name, Scopes: handlers.List([]string(k.Scopes)), Environments: handlers.List([]string(k.Environments)),
-		Lanes: handlers.List([]string(k.Lanes)), Permissions: handlers.List([]string(k.Permissions)), CreatedBy: k.CreatedBy,
+		Closed: handlers.List(k.Closed), Lanes: handlers.List([]string(k.Lanes)), Permissions: handlers.List([]string(k.Permissions)), CreatedBy: k.CreatedBy,
 		CreatedAt: handlers.Time(models.InstantOf(k.CreatedAt)), ExpiresAt: instantOf(k.ExpiresAt), LastUsedAt: instantOf(k.LastUsedAt),
 		PreviousSecretGood: instantOf(k.PreviousUntil),
 	}
@@ -71,7 +72,8 @@ const (
 
 func createKey(d *handlers.Deps, c *fiber.Ctx) error {
 	var ask newKey
-	if err := handlers.NoQuery(c); err != nil {
+	dry, err := handlers.DryRun(c)
+	if err != nil {
 		return err
 	}
 	if err := handlers.Bind(c, &ask); err != nil {
@@ -88,8 +90,18 @@ func createKey(d *handlers.Deps, c *fiber.Ctx) error {
 	if err := checkKey(d, c, &key, ask.ExpiresAt.Or("")); err != nil {
 		return err
 	}
-	if err := mayGive(caller, &key); err != nil {
-		return err
+	may := mayGive(caller, &key)
+	if dry {
+		refusals, err := refusalsOf(may)
+		if err != nil {
+			return err
+		}
+		shown := showKey(key)
+		shown.CreatedAt = 0
+		return handlers.Answer(c, fiber.StatusOK, keyDry{APIKey: shown, Refusals: refusals})
+	}
+	if may != nil {
+		return may
 	}
 	var secret string
 	secret, key.SecretSHA256 = handlers.NewSecret()
@@ -179,23 +191,32 @@ func mayGive(caller *handlers.Caller, key *postgres.APIKey) error {
 		}
 	}
 	within := func(what string, asked, held []string) error {
-		if len(held) == 0 {
+		switch {
+		case reaches(held, asked):
 			return nil
-		}
-		if len(asked) == 0 {
+		case len(asked) == 0:
 			return models.Errorf(models.Forbidden, "your key is good for some %s alone, so name some of them", what)
 		}
-		for _, w := range asked {
-			if !slices.Contains(held, w) {
-				return models.Errorf(models.Forbidden, "your key is good for the %s %s alone", what, strings.Join(held, ", "))
-			}
-		}
-		return nil
+		return models.Errorf(models.Forbidden, "your key is good for the %s %s alone", what, strings.Join(held, ", "))
 	}
 	return errors.Join(
 		within("environments", key.Environments, caller.Environments),
 		within("lanes", key.Lanes, caller.Lanes),
 		within("permissions", key.Permissions, caller.Permissions))
+}
+
+// mayEnd refuses to end a key that is good for more environments than its caller is.
+func mayEnd(caller *handlers.Caller, key *postgres.APIKey) error {
+	if reaches(caller.Environments, key.Environments) {
+		return nil
+	}
+	return models.Errorf(models.Forbidden, "your key is good for the environments %s alone, and this one for more", strings.Join(caller.Environments, ", "))
+}
+
+// reaches says that what is good for some names, or for all where none is held, is good for those asked for: for all where none is.
+func reaches(held, asked []string) bool {
+	foreign := func(name string) bool { return !slices.Contains(held, name) }
+	return len(held) == 0 || len(asked) > 0 && !slices.ContainsFunc(asked, foreign)
 }
 
 func keyAudit(caller *handlers.Caller, action string, key *postgres.APIKey) *models.Audit {
@@ -259,7 +280,24 @@ func getKey(d *handlers.Deps, c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
+	handlers.SetETag(c, keyVersion(key))
 	return handlers.Answer(c, fiber.StatusOK, showKey(*key))
+}
+
+// keyVersion tells a key from what it was before it was given another secret; being used changes nothing.
+func keyVersion(key *postgres.APIKey) int64 { return int64(models.InstantOf(key.UpdatedAt)) }
+
+// insistedKey is when the key was last changed, where If-Match insists on how it stands; stale when it does not stand so.
+func insistedKey(c *fiber.Ctx, key *postgres.APIKey) (*time.Time, error) {
+	insisted := handlers.IfMatch(c)
+	if err := insisted.Fits(keyVersion(key)); err != nil || !insisted.OfVersion() {
+		return nil, err
+	}
+	return &key.UpdatedAt, nil
+}
+
+func staleKey() error {
+	return models.Errorf(models.Stale, "the key was changed meanwhile; read it again")
 }
 
 func rotateKey(d *handlers.Deps, c *fiber.Ctx) error {
@@ -284,7 +322,12 @@ func rotateKey(d *handlers.Deps, c *fiber.Ctx) error {
 	secret, sum := handlers.NewSecret()
 	return handlers.Create(d, c, func(once *engine.Once) (*handlers.Made, error) {
 		made := &handlers.Made{Status: fiber.StatusOK}
+		read, err := insistedKey(c, key)
+		if err != nil {
+			return nil, err
+		}
 		keep := func(rotated *postgres.APIKey) (*postgres.KeptAnswer, error) {
+			rotated.Closed = key.Closed
 			shown := showKey(*rotated)
 			shown.ClientSecret = secret
 			if made.Body = shown; once == nil {
@@ -293,12 +336,18 @@ func rotateKey(d *handlers.Deps, c *fiber.Ctx) error {
 			return handlers.Keep(once, made)
 		}
 		until := d.Now().Time().Add(time.Duration(overlap) * time.Second)
-		rotated, err := d.People.ReplaceSecret(c.UserContext(), caller.Tenant, key.ID, sum, until, keyAudit(caller, "api_key.rotate", key), keep)
+		rotated, err := d.People.ReplaceSecret(c.UserContext(), caller.Tenant, key.ID, read, sum, until, keyAudit(caller, "api_key.rotate", key), keep)
 		if errors.Is(err, postgres.ErrKeyTaken) {
 			return &handlers.Made{Replay: true}, nil
 		}
-		if err == nil && rotated == nil {
+		switch {
+		case err != nil:
+		case rotated == nil && read != nil: // it was revoked or rotated since it was read
+			err = staleKey()
+		case rotated == nil:
 			err = noKey(key.ID)
+		default:
+			handlers.SetETag(c, keyVersion(rotated))
 		}
 		d.Keys.Forget(key.ID)
 		return made, err
@@ -310,12 +359,21 @@ func revokeKey(d *handlers.Deps, c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	caller := handlers.CallerOf(c)
-	found, err := d.People.RevokeAPIKey(c.UserContext(), caller.Tenant, key.ID, keyAudit(caller, "api_key.revoke", key))
+	read, err := insistedKey(c, key)
 	if err != nil {
 		return err
 	}
-	if !found {
+	caller := handlers.CallerOf(c)
+	if err := mayEnd(caller, key); err != nil {
+		return err
+	}
+	found, err := d.People.RevokeAPIKey(c.UserContext(), caller.Tenant, key.ID, read, keyAudit(caller, "api_key.revoke", key))
+	switch {
+	case err != nil:
+		return err
+	case !found && read != nil: // it was revoked or rotated since it was read
+		return staleKey()
+	case !found:
 		return noKey(key.ID)
 	}
 	d.Keys.Forget(key.ID)

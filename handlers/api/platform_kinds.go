@@ -1,6 +1,8 @@
 package api
 
 import (
+	"slices"
+
 	"github.com/gofiber/fiber/v2"
 
 	"nightshift/handlers"
@@ -14,9 +16,9 @@ type Kind struct {
 	Precedence     int32         `json:"precedence" doc:"lower goes first"`
 	Weight         float64       `json:"weight"`
 	MinShare       float64       `json:"min_share"`
-	Elastic        bool          `json:"elastic"`
-	YieldsTo       []string      `json:"yields_to"`
-	MaxHoldSeconds *int32        `json:"max_hold_seconds"`
+	Elastic        bool          `json:"elastic" doc:"its work leaves room for the kinds it yields to"`
+	YieldsTo       []string      `json:"yields_to" doc:"kinds; empty: those that are not elastic"`
+	MaxHoldSeconds *int32        `json:"max_hold_seconds" doc:"how long a task is held at most; null: without a bound"`
 	UpdatedAt      handlers.Time `json:"updated_at"`
 	Version        int64         `json:"version"`
 }
@@ -29,32 +31,35 @@ func showKind(k models.Kind) Kind {
 }
 
 type kindPatch struct {
-	Precedence     handlers.Opt[int32]   `json:"precedence"`
-	Weight         handlers.Opt[float64] `json:"weight"`
-	MinShare       handlers.Opt[float64] `json:"min_share"`
-	Elastic        handlers.Later        `json:"elastic"`
-	YieldsTo       handlers.Later        `json:"yields_to"`
-	MaxHoldSeconds handlers.Later        `json:"max_hold_seconds"`
+	Precedence     handlers.Opt[int32]    `json:"precedence"`
+	Weight         handlers.Opt[float64]  `json:"weight"`
+	MinShare       handlers.Opt[float64]  `json:"min_share"`
+	Elastic        handlers.Opt[bool]     `json:"elastic"`
+	YieldsTo       handlers.Opt[[]string] `json:"yields_to" doc:"kinds"`
+	MaxHoldSeconds handlers.Opt[int32]    `json:"max_hold_seconds" doc:"1 to 2678400; null: without a bound"`
 }
 
-type kindList struct {
-	Data       []Kind  `json:"data"`
-	NextCursor *string `json:"next_cursor"`
-}
-
+// listKinds lists them from the one that goes first as they come.
 func listKinds(d *handlers.Deps, c *fiber.Ctx) error {
-	if err := handlers.NoQuery(c); err != nil {
+	q, err := handlers.ReadOldestFirst(d, c)
+	if err != nil {
 		return err
 	}
 	kinds, err := d.World.Kinds(c.UserContext())
 	if err != nil {
 		return err
 	}
-	out := kindList{Data: make([]Kind, len(kinds))}
-	for i, k := range kinds {
-		out.Data[i] = showKind(k)
+	total := int64(len(kinds))
+	if q.Desc {
+		slices.Reverse(kinds)
 	}
-	return handlers.Answer(c, fiber.StatusOK, out)
+	var after models.KindName
+	if more, err := q.After(&after); err != nil {
+		return err
+	} else if more {
+		kinds = kinds[1+slices.IndexFunc(kinds, func(k models.Kind) bool { return k.Name == after }):]
+	}
+	return answerRows(c, q, kinds, total, showKind, func(k models.Kind) int64 { return int64(k.Name) })
 }
 
 func readKind(d *handlers.Deps, c *fiber.Ctx) (models.Kind, error) {
@@ -97,6 +102,8 @@ func patchKind(d *handlers.Deps, c *fiber.Ctx) error {
 		ask.Weight.Into(&k.Weight, preset.Weight)
 		ask.MinShare.Into(&k.MinShare, preset.MinShare)
 		var check handlers.Check
+		ask.Elastic.Into(&k.Elastic, preset.Elastic)
+		mergeYields(&check, ask.YieldsTo, ask.MaxHoldSeconds, &k.YieldsTo, &k.MaxHold)
 		handlers.Range(&check, "body.precedence", k.Precedence, 0, 1000)
 		handlers.Range(&check, "body.weight", k.Weight, 0.001, 10_000)
 		handlers.Range(&check, "body.min_share", k.MinShare, 0, 0.9)

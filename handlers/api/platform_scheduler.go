@@ -61,6 +61,15 @@ type schedulerAnswer struct {
 	Replicas           []replica `json:"replicas"`
 	Depth              *int64    `json:"depth" doc:"ready tasks; null while no brain answers"`
 	DecisionsPerSecond *float64  `json:"decisions_per_second"`
+	Sweeps             []sweep   `json:"sweeps" doc:"what looks after the rows, and what it found"`
+}
+
+type sweep struct {
+	Name         string        `json:"name"`
+	EverySeconds int32         `json:"every_seconds"`
+	LastRunAt    handlers.Time `json:"last_run_at"`
+	Found        int64         `json:"found" doc:"in the last run"`
+	Total        int64         `json:"total" doc:"ever"`
 }
 
 // brainSilence is how long a brain may go unrenewed and still be called one.
@@ -85,6 +94,14 @@ func schedulerState(d *handlers.Deps, c *fiber.Ctx) error {
 			ID: r.ID.Text("rep"), Address: r.Address, PID: r.PID, Version: r.Version, Brain: decides && r.Address == brain.Address,
 			StartedAt: handlers.Time(models.InstantOf(r.StartedAt)), LastSeenAt: handlers.Time(models.InstantOf(r.LastSeen)),
 		})
+	}
+	sweeps, err := postgres.NewReads(d.DB).Sweeps(c.UserContext())
+	if err != nil {
+		return err
+	}
+	out.Sweeps = []sweep{}
+	for _, s := range sweeps {
+		out.Sweeps = append(out.Sweeps, sweep{s.Name, s.EverySeconds, handlers.Time(s.LastRun), s.Found, s.Total})
 	}
 	cmd := d.Command(handlers.CallerOf(c))
 	cmd.Look = &engine.Look{Stats: true}

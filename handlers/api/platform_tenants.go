@@ -63,7 +63,8 @@ func checkTenant(t *models.Tenant) error {
 
 func createTenant(d *handlers.Deps, c *fiber.Ctx) error {
 	var ask newTenant
-	if err := handlers.NoQuery(c); err != nil {
+	dry, err := handlers.DryRun(c)
+	if err != nil {
 		return err
 	}
 	if err := handlers.Bind(c, &ask); err != nil {
@@ -75,6 +76,14 @@ func createTenant(d *handlers.Deps, c *fiber.Ctx) error {
 	row := models.Tenant{ID: d.Mint(), Name: ask.Name, Slug: ask.Slug, Weight: ask.Weight.Or(1), Timezone: ask.Timezone.Or("UTC")}
 	if err := checkTenant(&row); err != nil {
 		return err
+	}
+	if dry {
+		refusals, err := wouldConfigure(d, c, &engine.Configure{Tenant: &row})
+		if err != nil {
+			return err
+		}
+		row.ID, row.Version = models.ID{}, 1
+		return handlers.Answer(c, fiber.StatusOK, tenantDry{showTenant(row), refusals})
 	}
 	return handlers.Create(d, c, func(once *engine.Once) (*handlers.Made, error) {
 		answer, err := configure(d, c, &engine.Configure{Tenant: &row, New: true, Once: once, Action: "tenant.create"})

@@ -121,8 +121,8 @@ func claimsOf(d *handlers.Deps, c *fiber.Ctx, key *postgres.APIKey, scopes []str
 		return claims, err
 	}
 	id, environment := tenant.ID.Text(models.TenantPrefix), "production"
-	if len(key.Environments) > 0 {
-		environment = key.Environments[0]
+	if open := key.Open(); len(open) > 0 {
+		environment = open[0]
 	}
 	claims.Tenant, claims.Environment = &id, &environment
 	return claims, nil

@@ -3,6 +3,7 @@ package api
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"slices"
 
 	"github.com/gofiber/fiber/v2"
@@ -34,7 +35,8 @@ func showSchedule(d *handlers.Deps, c *fiber.Ctx, id models.ID) error {
 }
 
 func createSchedule(d *handlers.Deps, c *fiber.Ctx) error {
-	if err := handlers.NoQuery(c); err != nil {
+	dry, err := handlers.DryRun(c)
+	if err != nil {
 		return err
 	}
 	text, err := handlers.ReadBody(c)
@@ -46,6 +48,10 @@ func createSchedule(d *handlers.Deps, c *fiber.Ctx) error {
 	enabled, err := readScheduleBody(d, c, text, &row)
 	if err != nil {
 		return err
+	}
+	if dry {
+		row.Rule.Disabled = enabled != nil && !*enabled
+		return rehearseSchedule(d, c, &row)
 	}
 	made := func(id models.ID) (*handlers.Made, error) {
 		row, err := d.World.Schedule(c.UserContext(), caller.Scope(), caller.Env, id.Text(models.SchedulePrefix))
@@ -168,6 +174,10 @@ func switchSchedule(on bool, action string) func(*handlers.Deps, *fiber.Ctx) err
 
 // triggerSchedule runs a schedule now.
 func triggerSchedule(d *handlers.Deps, c *fiber.Ctx) error {
+	dry, err := handlers.DryRun(c)
+	if err != nil {
+		return err
+	}
 	if _, err := givenReason(c); err != nil {
 		return err
 	}
@@ -175,18 +185,25 @@ func triggerSchedule(d *handlers.Deps, c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
+	if dry {
+		return rehearseRun(d, c, &row)
+	}
 	caller := handlers.CallerOf(c)
 	made := func(id models.ID) (*handlers.Made, error) {
 		run, err := d.World.Run(c.UserContext(), caller.Scope(), caller.Env, id)
 		if err != nil {
 			return nil, err
 		}
-		return &handlers.Made{Status: fiber.StatusCreated, Location: "/v1/schedules/" + row.ID.Text(models.SchedulePrefix) + "/runs", Body: viewRun(run)}, nil
+		show, err := viewRuns(d, c, []postgres.RunRow{run})
+		if err != nil {
+			return nil, err
+		}
+		return &handlers.Made{Status: fiber.StatusCreated, Location: "/v1/schedules/" + row.ID.Text(models.SchedulePrefix) + "/runs/" + run.ID.Text(models.RunPrefix), Body: show(run)}, nil
 	}
 	run := d.Mint()
 	return handlers.Create(d, c, func(once *engine.Once) (*handlers.Made, error) {
 		answer, err := ask(d, c, func(cmd *engine.Command) {
-			cmd.Trigger = &engine.Trigger{Env: row.Env, Schedule: row.ID, Run: run, Once: once}
+			cmd.Trigger = &engine.Trigger{Env: row.Env, Schedule: row.ID, Run: run, Rows: engine.RunRows(&row.Rule), Once: once}
 		})
 		if err != nil {
 			return nil, err
@@ -211,7 +228,11 @@ func listRuns(d *handlers.Deps, c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	return answerIDs(c, q, runs, total, viewRun, func(r postgres.RunRow) models.ID { return r.ID })
+	show, err := viewRuns(d, c, runs)
+	if err != nil {
+		return err
+	}
+	return answerIDs(c, q, runs, total, show, func(r postgres.RunRow) models.ID { return r.ID })
 }
 
 func listVersions(d *handlers.Deps, c *fiber.Ctx) error {
@@ -274,25 +295,24 @@ func rollbackSchedule(d *handlers.Deps, c *fiber.Ctx) error {
 	return showSchedule(d, c, id)
 }
 
-// changed names the fields in which two versions differ.
-func changed(before, after *models.ScheduleRule, was, is *models.Schedule) []string {
-	fields := func(r *models.ScheduleRule, s *models.Schedule) map[string]json.RawMessage {
+// changed are the fields in which two versions differ, by name.
+func changed(before, after *models.Schedule) []FieldChange {
+	fields := func(s *models.Schedule) map[string]json.RawMessage {
 		out := map[string]json.RawMessage{}
-		text, err := json.Marshal(viewRule(r, &s.Work))
+		text, err := json.Marshal(viewRule(&s.Rule, &s.Work))
 		if err == nil {
 			_ = json.Unmarshal(text, &out) // it was just written
 		}
-		name, _ := json.Marshal(s.Name) // a string always encodes
-		out["name"] = name
+		out["name"], _ = json.Marshal(s.Name) // texts and truths always encode
+		out["enabled"], _ = json.Marshal(!s.Rule.Disabled)
 		return out
 	}
-	a, b := fields(before, was), fields(after, is)
-	list := []string{}
-	for name := range b { // any order: sorted below
-		if !bytes.Equal(a[name], b[name]) {
-			list = append(list, name)
+	was, is := fields(before), fields(after)
+	list := []FieldChange{}
+	for _, name := range slices.Sorted(maps.Keys(is)) {
+		if !bytes.Equal(was[name], is[name]) {
+			list = append(list, FieldChange{name, was[name], is[name]})
 		}
 	}
-	slices.Sort(list)
 	return list
 }

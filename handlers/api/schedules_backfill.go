@@ -18,7 +18,7 @@ type backfillRequest struct {
 
 // BackfillView says how many occurrences a range has.
 type BackfillView struct {
-	ID      string `json:"id,omitempty" doc:"its runs have the origin backfill:<id>"`
+	ID      string `json:"id,omitempty" doc:"its runs have the origin backfill:<id>; GET /v1/bulk-actions/<id> tells what became of it"`
 	Matched int64  `json:"matched"`
 }
 
@@ -41,9 +41,14 @@ func (ask *backfillRequest) read() (from, to models.Instant, err error) {
 // backfillSchedule makes up the occurrences of a range, or counts them.
 func backfillSchedule(d *handlers.Deps, c *fiber.Ctx) error {
 	var in backfillRequest
+	dry, err := handlers.DryRun(c)
+	if err != nil {
+		return err
+	}
 	if err := handlers.Bind(c, &in); err != nil {
 		return err
 	}
+	in.DryRun = in.DryRun || dry
 	from, to, err := in.read()
 	if err != nil {
 		return err
@@ -56,24 +61,25 @@ func backfillSchedule(d *handlers.Deps, c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	list, more := table.Between(from.Time().Add(-1), to.Time(), engine.MostBackfill)
+	table.Freezes = calendar.FreezesOf(row.Freezes)
+	list, more := table.Between(from.Time().Add(-1), to.Time(), engine.MostBackfill(&row.Rule))
 	switch {
 	case row.Rule.FromEnd:
 		return models.Errorf(models.StateConflict, "an interval that counts from the end of the run before has no occurrences to make up")
 	case to > d.Now():
 		return models.Invalid("body.to", "lies in the future: what comes then is made by itself")
 	case more:
-		return models.Invalid("body.to", "the range holds more than %d occurrences: ask for a shorter one", engine.MostBackfill)
+		return models.Invalid("body.to", "the range holds more than %d occurrences: ask for a shorter one", engine.MostBackfill(&row.Rule))
 	case in.DryRun:
 		return handlers.Answer(c, fiber.StatusOK, BackfillView{Matched: int64(len(list))})
 	}
 	id, matched := d.Mint(), int64(len(list))
 	show := func(id models.ID) *handlers.Made {
-		return &handlers.Made{Status: fiber.StatusAccepted, Location: "/v1/schedules/" + row.ID.Text(models.SchedulePrefix) + "/runs", Body: BackfillView{id.Text(models.BulkPrefix), matched}}
+		return &handlers.Made{Status: fiber.StatusAccepted, Location: "/v1/bulk-actions/" + id.Text(models.BulkPrefix), Body: BackfillView{id.Text(models.BulkPrefix), matched}}
 	}
 	return handlers.Create(d, c, func(once *engine.Once) (*handlers.Made, error) {
 		answer, err := ask(d, c, func(cmd *engine.Command) {
-			cmd.Backfill = &engine.Backfill{Env: row.Env, Schedule: row.ID, ID: id, From: from, To: to, Overlap: in.Overlap.Or(row.Rule.Overlap), Once: once}
+			cmd.Backfill = &engine.Backfill{Env: row.Env, Schedule: row.ID, ID: id, From: from, To: to, Overlap: in.Overlap.Or(row.Rule.Overlap), Rows: len(list) * engine.RunRows(&row.Rule), Once: once}
 		})
 		if err != nil {
 			return nil, err

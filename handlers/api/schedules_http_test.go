@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"strings"
 	"testing"
 )
 
@@ -48,24 +49,36 @@ func TestPreviewRefusesWithTheReason(t *testing.T) {
 		`{}`:                          {"validation_failed", "body.expression"},
 		`{"expression":"0 0 30 2 *"}`: {"invalid_schedule", "body.expression"},
 		`{"expression":"61 * * * *"}`: {"invalid_schedule", "body.expression"},
-		`{"expression":"@daily","timezone":"Mars/Olympus"}`:          {"invalid_schedule", "body.timezone"},
-		`{"expression":"@daily","timezone":"Local"}`:                 {"invalid_schedule", "body.timezone"},
-		`{"expression":"@daily","dst_gap":"jump"}`:                   {"invalid_schedule", "body.dst_gap"},
-		`{"expression":"@daily","dst_overlap":"third"}`:              {"invalid_schedule", "body.dst_overlap"},
-		`{"expression":"@daily","count":0}`:                          {"validation_failed", "body.count"},
-		`{"expression":"@daily","count":1001}`:                       {"validation_failed", "body.count"},
-		`{"expression":"@daily","from":"soon"}`:                      {"validation_failed", "body.from"},
-		`{"expression":"@daily","every_seconds":5}`:                  {"validation_failed", "body.every_seconds"},
-		`{"kind":"interval"}`:                                        {"validation_failed", "body.every_seconds"},
-		`{"every_seconds":0}`:                                        {"invalid_schedule", "body.every_seconds"},
-		`{"every_seconds":9223372036854775807}`:                      {"invalid_schedule", "body.every_seconds"},
-		`{"kind":"event"}`:                                           {"validation_failed", "body.kind"},
-		`{"expression":"@daily","colour":"red"}`:                     {"validation_failed", "body.colour"},
-		`{"expression":"@daily","from":"2262-04-01T00:00:00Z"}`:      {"", ""},
-		`{"expression":"*/7 3 L 2 MON#2","count":1000}`:              {"", ""},
-		`{"expression":"0 0 29 2 *","from":"2100-01-01T00:00:00Z"}`:  {"", ""},
-		`{"every_seconds":1,"count":1000}`:                           {"", ""},
-		`{"expression":null,"kind":"interval","every_seconds":3600}`: {"", ""},
+		`{"expression":"@daily","timezone":"Mars/Olympus"}`:           {"invalid_schedule", "body.timezone"},
+		`{"expression":"@daily","timezone":"Local"}`:                  {"invalid_schedule", "body.timezone"},
+		`{"expression":"@daily","dst_gap":"jump"}`:                    {"invalid_schedule", "body.dst_gap"},
+		`{"expression":"@daily","dst_overlap":"third"}`:               {"invalid_schedule", "body.dst_overlap"},
+		`{"expression":"@daily","count":0}`:                           {"validation_failed", "body.count"},
+		`{"expression":"@daily","count":1001}`:                        {"validation_failed", "body.count"},
+		`{"expression":"@daily","from":"soon"}`:                       {"validation_failed", "body.from"},
+		`{"expression":"@daily","every_seconds":5}`:                   {"validation_failed", "body.every_seconds"},
+		`{"kind":"interval"}`:                                         {"validation_failed", "body.every_seconds"},
+		`{"every_seconds":0}`:                                         {"invalid_schedule", "body.every_seconds"},
+		`{"every_seconds":9223372036854775807}`:                       {"invalid_schedule", "body.every_seconds"},
+		`{"kind":"event"}`:                                            {"validation_failed", "body.event"},
+		`{"kind":"drain"}`:                                            {"validation_failed", "body.drain"},
+		`{"kind":"once"}`:                                             {"validation_failed", "body.run_at"},
+		`{"kind":"whenever"}`:                                         {"validation_failed", "body.kind"},
+		`{"kind":"once","run_at":"soon"}`:                             {"validation_failed", "body.run_at"},
+		`{"kind":"once","run_at":"2020-01-01T00:00:00Z"}`:             {"invalid_schedule", "body.run_at"},
+		`{"kind":"event","event":{}}`:                                 {"validation_failed", "body.event.name"},
+		`{"kind":"event","event":{"name":"a","max_events":0}}`:        {"validation_failed", "body.event.max_events"},
+		`{"kind":"event","event":{"name":"a","debounce_seconds":-1}}`: {"validation_failed", "body.event.debounce_seconds"},
+		`{"kind":"event","event":{"name":"a"},"timezone":"Mars/X"}`:   {"invalid_schedule", "body.timezone"},
+		`{"kind":"event","event":{"name":"a"},"expression":"@daily"}`: {"validation_failed", "body.expression"},
+		`{"kind":"drain","drain":{"queue":"A b"}}`:                    {"validation_failed", "body.drain.queue"},
+		`{"kind":"drain","drain":{"queue":"a","max_items":10001}}`:    {"validation_failed", "body.drain.max_items"},
+		`{"expression":"@daily","colour":"red"}`:                      {"validation_failed", "body.colour"},
+		`{"expression":"@daily","from":"2262-04-01T00:00:00Z"}`:       {"", ""},
+		`{"expression":"*/7 3 L 2 MON#2","count":1000}`:               {"", ""},
+		`{"expression":"0 0 29 2 *","from":"2100-01-01T00:00:00Z"}`:   {"", ""},
+		`{"every_seconds":1,"count":1000}`:                            {"", ""},
+		`{"expression":null,"kind":"interval","every_seconds":3600}`:  {"", ""},
 	} {
 		r := s.call("POST", "/v1/schedules/preview", token, body)
 		if want.code == "" {
@@ -77,6 +90,105 @@ func TestPreviewRefusesWithTheReason(t *testing.T) {
 	s.want(s.call("POST", "/v1/schedules/preview?x=1", token, `{"expression":"@daily"}`), 400, "invalid_query")
 	s.want(s.call("POST", "/v1/schedules/preview", s.acme, `{"expression":"@daily"}`), 403, "scope_required")
 	s.want(s.call("POST", "/v1/schedules/preview", token, ``), 400, "invalid_json")
+}
+
+func TestPreviewOfWhatFollowsNoClock(t *testing.T) {
+	s := newStage(t)
+	token := s.scheduler("acme")
+	for body, words := range map[string]string{
+		`{"kind":"event","event":{"name":"sale"}}`:                                                                       "At each trigger named sale",
+		`{"kind":"event","event":{"name":"sale","debounce_seconds":0.5}}`:                                                "When triggers named sale have been quiet for 0.5 seconds",
+		`{"kind":"event","event":{"name":"sale","debounce_seconds":60,"max_wait_seconds":600,"max_events":7},"count":3}`: "When triggers named sale have been quiet for 1 minute, at the latest 10 minutes after the first or when there are 7 of them",
+		`{"kind":"drain","drain":{"queue":"mail"}}`:                                                                      "As soon as the queue mail holds something, at most once a second: up to 1000 items a run, 100 items a portion",
+	} {
+		r := s.want(s.call("POST", "/v1/schedules/preview", token, body), 200, "")
+		if rows, list := r.body["next"].([]any); !list || len(rows) != 0 || r.str("words") != words {
+			t.Errorf("%s: %s", body, r.text)
+		}
+	}
+	once := s.want(s.call("POST", "/v1/schedules/preview", token, `{"kind":"once","run_at":"2060-05-05T05:05:05+02:00","timezone":"Europe/Berlin"}`), 200, "")
+	if rows := once.rows("next"); len(rows) != 1 || rows[0].str("at") != "2060-05-05T03:05:05Z" {
+		t.Errorf("once: %s", once.text)
+	}
+}
+
+func TestADryRunOfAScheduleSaysWhatItWouldDo(t *testing.T) {
+	s := newStage(t)
+	token := s.scheduler("acme")
+	dry := func(body map[string]any) reply {
+		t.Helper()
+		return s.want(s.call("POST", "/v1/schedules?dry_run=true", token, body, "Idempotency-Key", "k"), 200, "")
+	}
+	plain := dry(daily(map[string]any{"timezone": "Africa/Lusaka", "task": map[string]any{"type": "report.write", "lane": "io", "estimated_cost_usd": 0.25}, "partitions": 4}))
+	rows := plain.rows("next")
+	if plain.str("lane") != "io" || plain.str("kind") != "io" || plain.num("estimated_cost_usd") != 1 || plain.num("tasks") != 4 || len(plain.rows("refusals")) != 0 || len(rows) != 10 ||
+		rows[0].str("at") != plain.str("estimated_start_at") || !strings.HasSuffix(rows[0].str("local"), "T03:00:00+02:00") || plain.str("words") != "At 03:00 every day" {
+		t.Errorf("plain: %s", plain.text)
+	}
+	if list := s.want(s.call("GET", "/v1/schedules?count=true", token, nil), 200, ""); list.at("total").num("value") != 0 {
+		t.Errorf("it was made: %s", list.text)
+	}
+	s.want(s.call("POST", "/v1/schedules", token, daily(nil)), 201, "")
+	for code, change := range map[string]map[string]any{
+		"state_conflict":         {},
+		"validation_failed":      {"name": "a", "task": map[string]any{"type": "a", "lane": "nowhere"}},
+		"permission_not_allowed": {"name": "b", "task": map[string]any{"type": "a", "permissions": []string{"internet.search"}}},
+	} {
+		if r := dry(daily(change)); len(r.rows("refusals")) != 1 || r.rows("refusals")[0].str("code") != code {
+			t.Errorf("%s: %s", code, r.text)
+		}
+	}
+	for name, body := range map[string]map[string]any{
+		"off":   daily(map[string]any{"name": "c", "enabled": false}),
+		"event": {"name": "d", "kind": "event", "event": map[string]any{"name": "sale"}, "task": map[string]any{"type": "a"}},
+	} {
+		if r := dry(body); r.body["estimated_start_at"] != nil || r.str("words") == "" || r.str("lane") != "batch" {
+			t.Errorf("%s: %s", name, r.text)
+		}
+	}
+	s.refused(s.want(s.call("POST", "/v1/schedules?dry_run=true", token, daily(map[string]any{"expression": "61 * * * *"})), 422, "invalid_schedule"), "body.expression")
+	s.want(s.call("POST", "/v1/schedules?dry_run=maybe", token, daily(nil)), 400, "invalid_query")
+}
+
+func TestADryRunOfATriggerSaysWhatWouldBecomeOfIt(t *testing.T) {
+	s := newStage(t)
+	token := s.messenger("acme")
+	made := s.want(s.call("POST", "/v1/schedules", token, daily(map[string]any{"partitions": 3})), 201, "")
+	path := "/v1/schedules/" + made.str("id") + "/trigger"
+	dry := func(path string) reply {
+		t.Helper()
+		return s.want(s.call("POST", path+"?dry_run=true", token, nil), 200, "")
+	}
+	if r := dry(path); r.str("outcome") != "dispatched" || r.num("tasks") != 3 || r.str("lane") != "batch" || len(r.rows("refusals")) != 0 || r.body["cause"] != nil || r.num("taken") != 0 {
+		t.Errorf("of an idle one: %s", r.text)
+	}
+	if runs := s.want(s.call("GET", "/v1/schedules/"+made.str("id")+"/runs", token, nil), 200, "").rows("data"); len(runs) != 0 {
+		t.Errorf("it ran: %v", runs)
+	}
+	s.want(s.call("POST", path, token, nil), 201, "")
+	for policy, want := range map[string][2]any{"skip": {"skipped_overlap", 0.0}, "queue_one": {nil, 0.0}, "allow": {"dispatched", 0.0}, "cancel_previous": {"dispatched", 1.0}} {
+		s.want(s.call("PATCH", "/v1/schedules/"+made.str("id"), token, map[string]any{"overlap_policy": policy}), 200, "")
+		if r := dry(path); r.body["outcome"] != want[0] || r.body["cancels"] != want[1] || r.body["cause"] == nil != (want[0] == "dispatched") {
+			t.Errorf("%s: %s", policy, r.text)
+		}
+	}
+	s.want(s.call("POST", "/v1/queues/mail/items", token, `{"items":[{},{},{}]}`), 202, "")
+	drain := s.want(s.call("POST", "/v1/schedules", token, map[string]any{
+		"name": "mailer", "kind": "drain", "drain": map[string]any{"queue": "mail", "batch_size": 2}, "task": map[string]any{"type": "a"}, "start_at": "2060-01-01T00:00:00Z",
+	}), 201, "")
+	for range 2 {
+		if r := dry("/v1/schedules/" + drain.str("id") + "/trigger"); r.num("taken") != 3 || r.num("tasks") != 2 {
+			t.Errorf("of a drain: %s", r.text)
+		}
+	}
+	if r := s.want(s.call("GET", "/v1/queues/mail", token, nil), 200, ""); r.num("depth") != 3 {
+		t.Errorf("it took %s", r.text)
+	}
+	s.want(s.call("POST", "/v1/schedules/sch_01j2h6m7kfe0vbn3w9r5t8xyza/trigger?dry_run=true", token, nil), 404, "not_found")
+	s.want(s.call("POST", "/v1/tenants/acme/suspend", s.root, nil), 200, "")
+	if r := dry(path); r.body["outcome"] != nil || len(r.rows("refusals")) != 1 || r.rows("refusals")[0].str("code") != "tenant_suspended" {
+		t.Errorf("suspended: %s", r.text)
+	}
 }
 
 func daily(more map[string]any) map[string]any {
@@ -202,7 +314,8 @@ func TestSchedulesAreRefusedByTheFieldAtFault(t *testing.T) {
 	}{
 		{map[string]any{"name": nil}, "body.name"},
 		{map[string]any{"name": "Not A Name"}, "body.name"},
-		{map[string]any{"kind": "event"}, "body.kind"},
+		{map[string]any{"kind": "weekly"}, "body.kind"},
+		{map[string]any{"kind": "event"}, "body.expression"},
 		{map[string]any{"kind": "weekly"}, "body.kind"},
 		{map[string]any{"kind": "interval"}, "body.expression"},
 		{map[string]any{"kind": "interval", "expression": nil, "every_seconds": 0}, "body.every_seconds"},
@@ -215,9 +328,9 @@ func TestSchedulesAreRefusedByTheFieldAtFault(t *testing.T) {
 		{map[string]any{"overlap_policy": "often"}, "body.overlap_policy"},
 		{map[string]any{"calendar_exclude": []string{"tomorrow"}}, "body.calendar_exclude"},
 		{map[string]any{"start_at": "2030-01-01T00:00:00Z", "end_at": "2029-01-01T00:00:00Z"}, "body.end_at"},
-		{map[string]any{"partitions": 4}, "body.partitions"},
-		{map[string]any{"workflow": map[string]any{}}, "body.workflow"},
-		{map[string]any{"flexible_seconds": 60}, "body.flexible_seconds"},
+		{map[string]any{"partitions": 1001}, "body.partitions"},
+		{map[string]any{"flexible_seconds": 86_401}, "body.flexible_seconds"},
+		{map[string]any{"complete_within_seconds": 0}, "body.complete_within_seconds"},
 		{map[string]any{"runbook_url": "ftp:x"}, "body.runbook_url"},
 		{map[string]any{"colour": "red"}, "body.colour"},
 		{map[string]any{"task": nil}, "body.task"},
@@ -257,6 +370,12 @@ func TestABackfillIsCountedFirst(t *testing.T) {
 	if again := s.want(s.call("POST", path, token, ask, "Idempotency-Key", "b"), 202, ""); again.str("id") != r.str("id") {
 		t.Errorf("made again: %s", again.text)
 	}
+	became := s.want(s.call("GET", r.header.Get("Location"), token, nil), 200, "")
+	if became.str("id") != r.str("id") || became.str("action") != "backfill" || became.str("state") != "done" || became.num("matched") != 5 || became.num("done") != 5 || became.num("failed") != 0 {
+		t.Errorf("what became of it: %s", became.text)
+	}
+	s.want(s.call("GET", r.header.Get("Location"), s.blue, nil), 404, "not_found")
+	s.want(s.call("POST", r.header.Get("Location")+"/cancel", s.acme, nil), 409, "state_conflict")
 	rows := s.want(s.call("GET", "/v1/schedules/nightly/runs?order=asc", token, nil), 200, "").rows("data")
 	if len(rows) != 5 || rows[0].str("scheduled_for") != "2026-01-01T03:00:00Z" || rows[0].str("origin") != "backfill:"+r.str("id") || rows[2].str("outcome") != "excluded" || rows[4].str("outcome") != "dispatched" {
 		t.Errorf("the runs: %v", rows)

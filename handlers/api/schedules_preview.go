@@ -1,6 +1,8 @@
 package api
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,14 +20,17 @@ const (
 )
 
 type previewRequest struct {
-	Kind         handlers.Opt[string] `json:"kind" enum:"cron,interval" doc:"cron when left out"`
-	Expression   handlers.Opt[string] `json:"expression" doc:"five fields, six with seconds first, or a macro"`
-	EverySeconds handlers.Opt[int64]  `json:"every_seconds" doc:"of an interval, counted from from"`
-	Timezone     handlers.Opt[string] `json:"timezone" doc:"UTC when left out"`
-	Gap          handlers.Opt[string] `json:"dst_gap" enum:"shift,skip" doc:"shift when left out"`
-	Overlap      handlers.Opt[string] `json:"dst_overlap" enum:"first,second,both" doc:"first when left out"`
-	Count        handlers.Opt[int64]  `json:"count" minimum:"1" maximum:"1000" doc:"10 when left out"`
-	From         handlers.Opt[string] `json:"from" doc:"now when left out; what is listed lies strictly after it"`
+	Kind         handlers.Opt[string]        `json:"kind" enum:"cron,interval,once,event,drain" doc:"cron when left out"`
+	Expression   handlers.Opt[string]        `json:"expression" doc:"five fields, six with seconds first, or a macro"`
+	EverySeconds handlers.Opt[int64]         `json:"every_seconds" doc:"of an interval, counted from from"`
+	RunAt        handlers.Opt[string]        `json:"run_at" doc:"of once"`
+	Event        handlers.Opt[EventRuleView] `json:"event" doc:"of event: it follows no clock, so that nothing is listed; words say when it runs"`
+	Drain        handlers.Opt[DrainRuleView] `json:"drain" doc:"of drain, likewise"`
+	Timezone     handlers.Opt[string]        `json:"timezone" doc:"UTC when left out"`
+	Gap          handlers.Opt[string]        `json:"dst_gap" enum:"shift,skip" doc:"shift when left out"`
+	Overlap      handlers.Opt[string]        `json:"dst_overlap" enum:"first,second,both" doc:"first when left out"`
+	Count        handlers.Opt[int64]         `json:"count" minimum:"1" maximum:"1000" doc:"10 when left out"`
+	From         handlers.Opt[string]        `json:"from" doc:"now when left out; what is listed lies strictly after it"`
 }
 
 type previewRow struct {
@@ -57,17 +62,25 @@ func previewSchedule(d *handlers.Deps, c *fiber.Ctx) error {
 	if err == nil {
 		err = policy.Check()
 	}
-	if err == nil {
+	gathers := ask.gathers()
+	if err == nil && gathers == nil {
 		err = rule.Check(from, policy, leastInterval)
 	}
 	if err != nil {
 		return refusedSchedule(err)
 	}
+	if gathers != nil {
+		return handlers.Answer(c, fiber.StatusOK, previewAnswer{Next: []previewRow{}, Words: calendar.GatherWords(gathers)})
+	}
 	out := previewAnswer{Next: []previewRow{}, Words: rule.Words()}
 	for _, o := range calendar.Preview(rule, policy, from, int(ask.Count.Or(presetPreview))) {
-		out.Next = append(out.Next, previewRow{At: handlers.Time(models.InstantOf(o.At)), Local: o.Local(), Note: handlers.Null(string(o.Note))})
+		out.Next = append(out.Next, viewOccurrence(o))
 	}
 	return handlers.Answer(c, fiber.StatusOK, out)
+}
+
+func viewOccurrence(o calendar.Occurrence) previewRow {
+	return previewRow{At: handlers.Time(models.InstantOf(o.At)), Local: o.Local(), Note: handlers.Null(string(o.Note))}
 }
 
 // check reads the beginning and refuses what no rule can be made of.
@@ -78,16 +91,25 @@ func (ask *previewRequest) check(now models.Instant) (time.Time, error) {
 		kind = "interval"
 	}
 	ask.Kind = handlers.Opt[string]{Given: true, Value: kind}
-	switch kind {
-	case "cron":
-		k.That(ask.Expression.Given && !ask.Expression.Null, "body.expression", "it is needed")
-		k.That(!ask.EverySeconds.Given || ask.EverySeconds.Null, "body.every_seconds", "it is of kind interval")
-	case "interval":
-		k.That(ask.EverySeconds.Given && !ask.EverySeconds.Null, "body.every_seconds", "it is needed")
-		k.That(!ask.Expression.Given || ask.Expression.Null, "body.expression", "it is of kind cron")
-	default:
-		k.Fail("body.kind", "%q is none of cron, interval", handlers.Shorten(kind, 60))
+	if !slices.Contains(scheduleKinds, kind) {
+		k.Fail("body.kind", "%q is none of %s", handlers.Shorten(kind, 60), strings.Join(scheduleKinds, ", "))
+		return time.Time{}, k.Err()
 	}
+	for _, of := range []struct {
+		kind, field string
+		given       bool
+	}{
+		{"cron", "expression", given(ask.Expression)},
+		{"interval", "every_seconds", given(ask.EverySeconds)},
+		{"once", "run_at", given(ask.RunAt)},
+		{"event", "event", given(ask.Event)},
+		{"drain", "drain", given(ask.Drain)},
+	} {
+		k.That(of.given || of.kind != kind, "body."+of.field, "it is needed by kind %s", kind)
+		k.That(!of.given || of.kind == kind, "body."+of.field, "it is of kind %s", of.kind)
+	}
+	ask.Event.Value.check(&k, kind == "event")
+	ask.Drain.Value.check(&k, kind == "drain")
 	handlers.Range(&k, "body.count", ask.Count.Or(presetPreview), 1, mostPreview)
 	if text := ask.From.Or(""); ask.From.Given && !ask.From.Null {
 		at, err := handlers.ParseTime("body.from", text)
@@ -99,11 +121,67 @@ func (ask *previewRequest) check(now models.Instant) (time.Time, error) {
 	return now.Time(), k.Err()
 }
 
+func given[T any](o handlers.Opt[T]) bool { return o.Given && !o.Null }
+
+// rule is nothing's where the kind follows no clock, but its zone is judged all the same.
 func (ask *previewRequest) rule(from time.Time) (*calendar.Rule, error) {
-	if ask.Kind.Value == "cron" {
-		return calendar.Parse(ask.Expression.Value, ask.Timezone.Or("UTC"))
+	zone := ask.Timezone.Or("UTC")
+	switch ask.Kind.Value {
+	case "cron":
+		return calendar.Parse(ask.Expression.Value, zone)
+	case "interval":
+		return calendar.Every(from, secondsOf(ask.EverySeconds.Value), zone)
+	case "once":
+		at, err := handlers.ParseTime("body.run_at", ask.RunAt.Value)
+		if err != nil {
+			return nil, err
+		}
+		return calendar.Once(at.Time(), zone)
 	}
-	return calendar.Every(from, secondsOf(ask.EverySeconds.Value), ask.Timezone.Or("UTC"))
+	return calendar.Once(from, zone)
+}
+
+// gathers is the rule of a kind that follows no clock, nil of another.
+func (ask *previewRequest) gathers() *models.ScheduleRule {
+	switch r := (&models.ScheduleRule{Kind: ask.Kind.Value}); r.Kind {
+	case "event":
+		v := &ask.Event.Value
+		r.Event = &models.EventRule{Name: v.Name, DebounceSeconds: v.Debounce, MaxWaitSeconds: orNought(v.MaxWait), MaxEvents: orNought(v.MaxCount)}
+		return r
+	case "drain":
+		v := &ask.Drain.Value
+		r.Drain = &models.DrainRule{Queue: v.Queue, MaxItems: cmp.Or(v.MaxItems, presetItems), BatchSize: cmp.Or(v.BatchSize, presetBatch)}
+		return r
+	}
+	return nil
+}
+
+func orNought[T any](v *T) (n T) {
+	if v != nil {
+		n = *v
+	}
+	return n
+}
+
+func (v *EventRuleView) check(k *handlers.Check, given bool) {
+	if !given {
+		return
+	}
+	k.That(handlers.IsName(v.Name), "body.event.name", "must match ^[a-z0-9][a-z0-9._:-]{0,127}$")
+	handlers.Range(k, "body.event.debounce_seconds", v.Debounce, 0, mostDebounce)
+	handlers.Range(k, "body.event.max_wait_seconds", orNought(v.MaxWait), 0, mostWait)
+	if v.MaxCount != nil {
+		handlers.Range(k, "body.event.max_events", *v.MaxCount, 1, mostEvents)
+	}
+}
+
+func (v *DrainRuleView) check(k *handlers.Check, given bool) {
+	if !given {
+		return
+	}
+	k.That(handlers.IsName(v.Queue), "body.drain.queue", "must match ^[a-z0-9][a-z0-9._:-]{0,127}$")
+	handlers.Range(k, "body.drain.max_items", cmp.Or(v.MaxItems, presetItems), 1, mostItems)
+	handlers.Range(k, "body.drain.batch_size", cmp.Or(v.BatchSize, presetBatch), 1, mostBatch)
 }
 
 // secondsOf is a span that a number of seconds makes; what would not fit is as long as can be.
@@ -115,7 +193,7 @@ func secondsOf(n int64) time.Duration {
 // scheduleFields are the members that a calendar's refusal begins with.
 var scheduleFields = []string{
 	"expression", "timezone", "every_seconds", "run_at", "dst_gap", "dst_overlap", "misfire_policy", "misfire_grace_seconds",
-	"catch_up_limit", "expires_in_seconds", "overlap_policy", "calendar_exclude",
+	"catch_up_limit", "expires_in_seconds", "overlap_policy", "calendar_exclude", "start_at", "end_at",
 }
 
 // refusedSchedule names the field that a calendar's refusal is about.

@@ -4,6 +4,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"nightshift/handlers"
+	"nightshift/handlers/body"
 	"nightshift/models"
 	"nightshift/models/postgres"
 	"nightshift/scheduler/dag"
@@ -22,7 +23,7 @@ func (w *Work) childRoutes() []handlers.Route {
 // ChildInput is one task that a running one spawns.
 type ChildInput struct {
 	TaskInput
-	Key    string `json:"key" required:"true" doc:"unique below its parent: spawned again, it answers the first"`
+	Key    string `json:"key" required:"true" doc:"unique below its parent: spawned again, it answers the first"` // without a priority it has its parent's
 	Detach bool   `json:"detach" doc:"it is on its own: nobody waits for it, and a cancel of its parent does not reach it"`
 }
 
@@ -51,9 +52,6 @@ var docSpawn = handlers.Doc{
 
 // spawn makes children of the task whose lease the caller holds.
 func (w *Work) spawn(d *handlers.Deps, c *fiber.Ctx) error {
-	if err := handlers.NoQuery(c); err != nil {
-		return err
-	}
 	ref, token, err := w.leaseOf(c)
 	if err != nil {
 		return err
@@ -62,8 +60,12 @@ func (w *Work) spawn(d *handlers.Deps, c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
+	session, err := handlers.SentSession(c)
+	if err != nil {
+		return err
+	}
 	answer, err := ask(d, c, func(cmd *engine.Command) {
-		cmd.Spawn = &engine.Spawn{Env: ref.Env, Task: ref.ID, Token: token, Tasks: tasks}
+		cmd.Spawn = &engine.Spawn{Env: ref.Env, Task: ref.ID, Token: token, Session: session, Tasks: tasks}
 	})
 	if err != nil {
 		return err
@@ -116,9 +118,43 @@ func (w *Work) readChildren(d *handlers.Deps, c *fiber.Ctx, parent models.TaskRe
 	if err != nil {
 		return nil, err
 	}
-	f := &flowReader{tasks: reader(d, c)}
+	f := &flowReader{tasks: reader(d, c), at: "body"}
 	f.tasks.env, f.tasks.graph, f.tasks.children, f.tasks.lanes = parent.Env, dag.New(), true, nil
-	return readGrowth(f, text)
+	f.tasks.priority = engine.ParentsPriority
+	return readList(f, text)
+}
+
+// readList reads a body that is a list of few tasks.
+func readList(f *flowReader, text []byte) ([]engine.NewTask, error) {
+	p := f.tasks.problem
+	v, err := body.Open(text, "body", p)
+	if err != nil {
+		return nil, err
+	}
+	var tasks []engine.NewTask
+	given := false
+	v.Members(func(name string, m body.Value) {
+		if name != "tasks" {
+			m.Wrong("there is no such field")
+			return
+		}
+		given = true
+		n := m.Elements(func(i int, e body.Value) {
+			if i < stageAbove {
+				tasks = append(tasks, f.tasks.task(e))
+			}
+		})
+		if n > stageAbove || n == 0 && m.IsArray() {
+			m.Wrong("must have 1 to %d entries", stageAbove)
+		}
+	})
+	if !given {
+		p.Addf("body.tasks", "is required, with at least one task")
+	}
+	if err := f.tasks.err(); err != nil {
+		return nil, err
+	}
+	return tasks, f.sound()
 }
 
 // children lists what a task spawned.
@@ -149,6 +185,13 @@ func (w *Work) children(d *handlers.Deps, c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
+	if q.Count {
+		n, more, err := w.Reads.CountTasks(c.UserContext(), caller.Scope(), caller.Env, f)
+		if err != nil {
+			return err
+		}
+		page.Total = total(n, more)
+	}
 	return handlers.Answer(c, fiber.StatusOK, page)
 }
 
@@ -175,9 +218,6 @@ type RelationView struct {
 
 // lineage shows whom a task comes from and what came of it.
 func (w *Work) lineage(_ *handlers.Deps, c *fiber.Ctx) error {
-	if err := handlers.NoQuery(c); err != nil {
-		return err
-	}
 	id, err := taskID(c)
 	if err != nil {
 		return err

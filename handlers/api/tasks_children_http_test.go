@@ -2,22 +2,26 @@ package api_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 )
 
 func TestChildrenOverHTTP(t *testing.T) {
 	s := newStage(t)
 	w := s.register(s.acme, nil)
-	parent := s.submit(s.acme, map[string]any{"type": "a"}).str("id")
+	parent := s.submit(s.acme, map[string]any{"type": "a", "priority": 70}).str("id")
 	at := "/v1/tasks/" + parent
 	token := w.claim(1, 5)[0].str("lease_token")
-	body := `{"tasks":[{"key":"x","type":"b","payload":{"n":1}},{"key":"y","type":"b","depends_on":["x"]},{"key":"z","type":"c","detach":true}]}`
+	body := `{"tasks":[{"key":"x","type":"b","payload":{"n":1}},{"key":"y","type":"b","depends_on":["x"]},{"key":"z","type":"c","detach":true,"priority":80}]}`
 	spawn := func(text, token string) reply {
 		return s.call("POST", at+"/children", s.acme, text, "Nightshift-Lease", token)
 	}
 	made := s.want(spawn(body, token), 201, "").rows("data")
 	if len(made) != 3 || made[0].str("key") != "x" || made[0].str("state") != "ready" || made[1].str("state") != "pending" {
 		t.Fatalf("spawned %v", made)
+	}
+	if x, z := s.task(s.acme, made[0].str("id")), s.task(s.acme, made[2].str("id")); x.num("priority") != 70 || z.num("priority") != 80 {
+		t.Errorf("below a parent of 70 the priorities are %v and %v", x.num("priority"), z.num("priority"))
 	}
 	again := s.want(spawn(body, token), 200, "").rows("data")
 	if again[0].str("id") != made[0].str("id") || again[2].str("id") != made[2].str("id") {
@@ -27,7 +31,7 @@ func TestChildrenOverHTTP(t *testing.T) {
 	s.want(s.call("POST", at+"/children", s.blue, body, "Nightshift-Lease", token), 404, "not_found")
 	s.refused(spawn(`{"tasks":[{"type":"b"}]}`, token), "body.tasks[0].key")
 	s.refused(spawn(`{"tasks":[]}`, token), "body.tasks")
-	s.refused(spawn(`{"tasks":[{"key":"p","type":"b","permissions":["net"]}]}`, token), "body.tasks[0].permissions")
+	s.want(spawn(`{"tasks":[{"key":"p","type":"b","permissions":["net"]}]}`, token), 403, "permission_not_allowed")
 	s.want(spawn(`{"tasks":[{"key":"p","type":"b","depends_on":["nobody"]}]}`, token), 422, "invalid_dag")
 	s.refused(s.call("POST", at+"/children", s.acme, body), "header.Nightshift-Lease")
 
@@ -84,4 +88,45 @@ func TestAWorkflowsBudgetStopsChildrenOverHTTP(t *testing.T) {
 	s.want(spawn(root, token, "one"), 200, "")
 	child := w.claim(1, 5)[0]
 	s.want(spawn(child.str("task_id"), child.str("lease_token"), "deep"), 409, "workflow_budget_exceeded")
+}
+
+func TestATasksOwnBudgetStopsWhatItSpawns(t *testing.T) {
+	s := newStage(t)
+	w := s.register(s.acme, nil)
+	made := s.submit(s.acme, map[string]any{"type": "agent", "budget": map[string]any{"max_tasks": 3, "max_depth": 1}, "depends_on": []any{}})
+	if b := made.at("budget"); b.num("max_tasks") != 3 || b.num("max_depth") != 1 || b.body["max_cost_usd"] != nil || len(b.body) != 6 || made.str("workflow_id") == "" {
+		t.Errorf("submitted %s", made.text)
+	}
+	lease := w.claim(1, 5)[0]
+	spawn := func(at, token string, keys ...string) reply {
+		list := []any{}
+		for _, key := range keys {
+			list = append(list, map[string]any{"key": key, "type": "b"})
+		}
+		return s.call("POST", "/v1/tasks/"+at+"/children", s.acme, map[string]any{"tasks": list}, "Nightshift-Lease", token)
+	}
+	root, token := lease.str("task_id"), lease.str("lease_token")
+	if r := s.want(spawn(root, token, "one", "two", "three"), 409, "workflow_budget_exceeded"); !strings.Contains(r.str("detail"), "max_tasks is 3") {
+		t.Errorf("refused with %s", r.text)
+	}
+	s.want(spawn(root, token, "one", "two"), 201, "")
+	s.want(spawn(root, token, "three"), 409, "workflow_budget_exceeded")
+	child := w.claim(1, 5)[0]
+	if r := s.want(spawn(child.str("task_id"), child.str("lease_token"), "deep"), 409, "workflow_budget_exceeded"); !strings.Contains(r.str("detail"), "max_") {
+		t.Errorf("refused with %s", r.text)
+	}
+	flow := s.want(s.call("GET", "/v1/workflows/"+made.str("workflow_id"), s.acme, nil), 200, "")
+	if flow.at("budget").at("limit").num("tasks") != 3 || flow.at("budget").at("left").num("tasks") != 0 || flow.str("name") != "agent" {
+		t.Errorf("its workflow %s", flow.text)
+	}
+	if plain := s.submit(s.acme, map[string]any{"type": "a", "budget": map[string]any{}}); plain.body["budget"] != nil || plain.body["workflow_id"] != nil {
+		t.Errorf("an empty budget made %s", plain.text)
+	}
+	s.refused(s.call("POST", "/v1/tasks", s.acme, `{"type":"a","budget":{"max_fun":1}}`), "body.budget.max_fun")
+	s.refused(s.call("POST", "/v1/workflows", s.acme, `{"name":"n","tasks":[{"key":"a","type":"a","budget":{"max_tasks":1}}]}`), "body.tasks[0].budget")
+	both := s.want(s.call("POST", "/v1/tasks/batch", s.acme, `{"tasks":[{"type":"x","budget":{"max_tasks":5}},{"type":"x","budget":{"max_tasks":6}},{"type":"x"}]}`), 201, "").rows("data")
+	one, two := s.task(s.acme, both[0].str("id")), s.task(s.acme, both[1].str("id"))
+	if one.str("workflow_id") == two.str("workflow_id") || one.str("workflow_id") == "" || s.task(s.acme, both[2].str("id")).body["workflow_id"] != nil {
+		t.Errorf("each has its own: %s, %s", one.text, two.text)
+	}
 }

@@ -18,13 +18,15 @@ type TaskInput struct {
 	Deadline         handlers.Time      `json:"deadline" doc:"it should have ended by then: orders the tenant's tasks, ends nothing"`
 	ExpiresInSeconds float64            `json:"expires_in_seconds" doc:"it must have started by then, from run_at or creation"`
 	Resources        ResourcesInput     `json:"resources"`
-	Model            string             `json:"model" doc:"a model's name"`
+	Model            any                `json:"model" doc:"a model's name, or {auto: true, quality_target, max_latency_ms, candidates}: the cheapest that fits is chosen"`
 	EstimatedCostUSD float64            `json:"estimated_cost_usd" minimum:"0"`
 	EstimatedSeconds float64            `json:"estimated_seconds" minimum:"0"`
 	Timeout          TimeoutInput       `json:"timeout" doc:"the kind's default when left out"`
 	TimeoutSeconds   float64            `json:"timeout_seconds" doc:"short for timeout.hard_seconds"`
 	RetryPolicy      models.RetryPolicy `json:"retry_policy"`
-	Concurrency      []ConcurrencyInput `json:"concurrency" doc:"at most one entry"`
+	Concurrency      []ConcurrencyInput `json:"concurrency" doc:"at most 16 keys: it starts while fewer than limit live tasks hold each"`
+	Ordered          bool               `json:"ordered" doc:"tasks of its keys start in the order in which they became ready"`
+	RateKeys         []string           `json:"rate_keys" doc:"at most 16: it starts under the rate limits of these keys"`
 	ConcurrencyKey   string             `json:"concurrency_key" doc:"short for one entry of concurrency"`
 	ConcurrencyLimit int                `json:"concurrency_limit" minimum:"1"`
 	IdempotencyKey   string             `json:"idempotency_key" doc:"while a task of this key is live, dead or succeeded it is answered instead"`
@@ -37,6 +39,7 @@ type TaskInput struct {
 	Watermark        string             `json:"watermark" doc:"one task of it runs at a time; its success may move it"`
 	NeedsApproval    bool               `json:"needs_approval" doc:"it waits until somebody approves it"`
 	Dedupe           DedupeView         `json:"dedupe" doc:"while a task holds the key it is answered instead"`
+	Budget           BudgetInput        `json:"budget" doc:"what it and all it spawns may use; not for tasks of a workflow or children, which spend of their workflow's"`
 }
 
 // ResourcesInput is what a task asks of its worker.
@@ -79,6 +82,7 @@ var filterParams = []handlers.Param{
 	{Name: "lane", Type: "string", Repeat: true},
 	{Name: "kind", Type: "string", Repeat: true, Enum: []string{"realtime", "io", "compute", "batch"}},
 	{Name: "workflow_id", Type: "string", Repeat: true},
+	{Name: "schedule_id", Type: "string", Repeat: true},
 	{Name: "worker_id", Type: "string", Repeat: true, About: "what a worker runs now"},
 	{Name: "label.{key}", Type: "string", Repeat: true, About: "a label's value"},
 	{Name: "created_after", Type: "string"},
@@ -99,11 +103,11 @@ var (
 		Query: []handlers.Param{{Name: "dry_run", Type: "boolean", About: "true: nothing is written, the answer says what would happen"}},
 		Once:  true, Headers: []handlers.Param{{Name: "traceparent", Type: "string", About: "handed to the worker"}},
 		Detail:  "201 with the task; 202 when its lane is past its high-water mark; 200 with the holder of its idempotency_key, or for a dry run.",
-		Replies: map[int]any{201: TaskView{}, 202: TaskView{}, 200: TaskView{}},
+		Replies: map[int]any{201: MadeTaskView{}, 202: MadeTaskView{}, 200: TaskView{}},
 	}
 	docBatch = handlers.Doc{
-		Tag: "tasks", Summary: "Submit up to 10,000 tasks, all or nothing", Body: BatchInput{},
-		Once: true, Replies: map[int]any{201: BatchAnswer{}},
+		Tag: "tasks", Summary: "Submit up to 10,000 tasks, all or nothing", Body: BatchInput{}, Query: dryParam,
+		Once: true, Replies: map[int]any{200: DryAnswer{}, 201: BatchAnswer{}},
 	}
 	docTasks = handlers.Doc{
 		Tag: "tasks", Summary: "List tasks", Query: handlers.ListParams(filterParams...),
@@ -120,7 +124,8 @@ var (
 	docCancel  = handlers.Doc{Tag: "tasks", Summary: "Cancel a task", Body: reason{}, BodyOptional: true, Replies: map[int]any{200: TaskView{}, 202: TaskView{}}}
 	docRetry   = handlers.Doc{
 		Tag: "tasks", Summary: "Give a dead letter another life, or make a new task like one that ended", Body: RetryInput{}, BodyOptional: true,
-		Once: true, Replies: map[int]any{200: TaskView{}, 201: TaskView{}},
+		Detail: "With dry_run a task that lives is no error: it stands among the refusals.",
+		Query:  dryParam, Once: true, Replies: map[int]any{200: handlers.Either{TaskView{}, DryView{}}, 201: MadeTaskView{}},
 	}
 	docChildren = handlers.Doc{Tag: "tasks", Summary: "List what a task spawned", Query: handlers.ListParams(), Replies: map[int]any{200: handlers.Page[TaskView]{}}}
 	docLineage  = handlers.Doc{Tag: "tasks", Summary: "Show whom a task comes from and what came of it", Replies: map[int]any{200: LineageView{}}}
@@ -136,6 +141,6 @@ var (
 	}
 	docJudge     = handlers.Doc{Tag: "tasks", Summary: "Say how good a result was", Body: QualityInput{}, Replies: map[int]any{200: QualityView{}}}
 	docQualities = handlers.Doc{Tag: "tasks", Summary: "List what was said of a result", Replies: map[int]any{200: QualitiesAnswer{}}}
-	docLogs      = handlers.Doc{Tag: "tasks", Summary: "List the lines a task's attempts wrote, oldest first", Query: handlers.ListParams(), Replies: map[int]any{200: handlers.Page[LogView]{}}}
+	docLogs      = handlers.Doc{Tag: "tasks", Summary: "List the lines a task's attempts wrote, oldest first", Query: handlers.OldestFirstParams(), Replies: map[int]any{200: handlers.Page[LogView]{}}}
 	docDiscard   = handlers.Doc{Tag: "tasks", Summary: "Give a dead letter up", Body: reason{}, Replies: map[int]any{200: TaskView{}}}
 )

@@ -89,8 +89,8 @@ func (in *changes) readLabels(m body.Value) {
 	in.labels = map[string]string{}
 	m.Members(func(key string, v body.Value) {
 		switch {
-		case key == "" || len(key) > maxKeyBytes:
-			v.Wrong("a label's key has 1 to %d bytes", maxKeyBytes)
+		case key == "" || len(key) > maxKeyBytes || !handlers.Storable(key):
+			v.Wrong("a label's key has 1 to %d bytes without NUL", maxKeyBytes)
 		case v.Null():
 			in.unlabels = append(in.unlabels, key)
 		default:
@@ -99,14 +99,8 @@ func (in *changes) readLabels(m body.Value) {
 	})
 }
 
-// editTries is how often an edit is made anew from the task as it stands, when that changed meanwhile.
-const editTries = 5
-
 // edit changes a task that waits.
 func (w *Work) edit(d *handlers.Deps, c *fiber.Ctx) error {
-	if err := handlers.NoQuery(c); err != nil {
-		return err
-	}
 	id, err := taskID(c)
 	if err != nil {
 		return err
@@ -116,27 +110,29 @@ func (w *Work) edit(d *handlers.Deps, c *fiber.Ctx) error {
 		return err
 	}
 	caller := handlers.CallerOf(c)
-	if lane := in.edit.Lane; lane != nil && len(caller.Lanes) > 0 && !slices.Contains(caller.Lanes, *lane) {
-		return models.Errorf(models.Forbidden, "this key does not submit to the lane %s", *lane)
+	if lane := in.edit.Lane; lane != nil {
+		if err := mayEnter(caller, *lane); err != nil {
+			return err
+		}
 	}
 	insisted := handlers.IfMatch(c)
-	for try := 1; ; try++ {
+	for tries := edits(0); ; {
 		row, err := w.Reads.Task(c.UserContext(), caller.Scope(), caller.Env, id, postgres.Include{})
-		switch {
-		case err != nil:
+		if err != nil {
 			return err
-		case insisted >= 0 && insisted != int64(row.UpdatedAt):
-			return models.Errorf(models.Stale, "the task has changed since; read it again")
+		}
+		if err := insisted.Fits(int64(row.UpdatedAt)); err != nil {
+			return err
 		}
 		edit, err := in.of(row)
 		if err != nil {
 			return err
 		}
 		_, err = ask(d, c, func(cmd *engine.Command) { cmd.Edit = edit })
-		switch {
-		case err == nil:
+		if err == nil {
 			return w.show(d, c, fiber.StatusOK, id)
-		case models.CodeOf(err) != models.Stale || try == editTries:
+		}
+		if more, err := tries.again(c.UserContext(), err); !more {
 			return err
 		}
 	}

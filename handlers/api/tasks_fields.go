@@ -30,14 +30,16 @@ func (d *draft) key(v body.Value) {
 const (
 	maxMemoryMB = 1 << 30 // a petabyte
 	maxGPUs     = 1024
+	maxTokens   = 1_000_000_000
 )
 
 func (d *draft) resources(v body.Value) {
 	class := &d.task.Class
 	v.Members(func(name string, m body.Value) {
 		switch {
-		case name == "tokens":
-			refuseUnbuilt(m, "")
+		case name == "tokens" && !m.Null():
+			d.task.Tokens = m.Int(0, maxTokens)
+			class.Tokens = d.task.Tokens > 0
 		case name == "cpu" && !m.Null():
 			class.CPUMilli = int64(math.Ceil(m.Number(0, 10_000) * 1000))
 		case name == "memory_mb" && !m.Null():
@@ -48,7 +50,7 @@ func (d *draft) resources(v body.Value) {
 			class.GPU = int32(m.Int(0, maxGPUs))
 		case name == "vram_mb" && !m.Null():
 			class.VRAMMB = m.Int(0, maxMemoryMB)
-		case !m.Null() || !slices.Contains([]string{"cpu", "memory_mb", "disk_mb", "gpu", "vram_mb"}, name):
+		case !m.Null() || !slices.Contains([]string{"cpu", "memory_mb", "disk_mb", "gpu", "vram_mb", "tokens"}, name):
 			m.Wrong("there is no such field")
 		}
 	})
@@ -57,18 +59,50 @@ func (d *draft) resources(v body.Value) {
 	}
 }
 
+// mostCandidates is how many models a task may name to choose from.
+const mostCandidates = 50
+
+// model reads the model that a task names, or what the one must be like that is chosen for it.
 func (d *draft) model(v body.Value) {
-	if v.IsObject() {
-		v.Wrong("choosing among models is not available in this version; name one")
+	if !v.IsObject() {
+		d.task.Class.Model = v.Name()
 		return
 	}
-	d.task.Class.Model = v.Name()
+	ask := &models.ModelAsk{}
+	v.Members(func(name string, m body.Value) {
+		switch {
+		case !slices.Contains([]string{"auto", "quality_target", "max_latency_ms", "candidates"}, name):
+			m.Wrong("there is no such field")
+		case m.Null():
+		case name == "auto":
+			if !m.Bool() && string(m.Text) == "false" {
+				m.Wrong("must be true: else give a model's name in place of the object")
+			}
+		case name == "quality_target":
+			ask.QualityTarget = m.Number(0, 1)
+		case name == "max_latency_ms":
+			ask.MaxLatencyMS = m.Int(1, mostLatency)
+		default:
+			n := m.Elements(func(i int, e body.Value) {
+				if i < mostCandidates {
+					ask.Candidates = append(ask.Candidates, e.Name())
+				}
+			})
+			if n > mostCandidates {
+				m.Wrong("must have at most %d entries", mostCandidates)
+			}
+		}
+	})
+	d.task.Model = ask
 }
 
 func (d *draft) estimatedCost(v body.Value) {
 	cost := v.Number(0, 1_000_000)
 	cost = math.Round(cost*1e6) / 1e6
 	d.input.EstimatedCostUSD = &cost
+	if d.task.CostMicro = int64(math.Round(cost * 1e6)); d.task.CostMicro == 0 {
+		d.task.CostMicro = models.Free
+	}
 }
 
 func (d *draft) estimatedSeconds(v body.Value) {
@@ -156,51 +190,6 @@ func classPolicies(v body.Value) map[string]models.ClassPolicy {
 		classes[class] = p
 	})
 	return classes
-}
-
-const maxKeyLimit = 1_000_000
-
-func (d *draft) concurrency(v body.Value) {
-	n := v.Elements(func(i int, e body.Value) {
-		if i > 0 {
-			return
-		}
-		d.given.concurrency = true
-		d.task.KeyLimit = 1
-		named := false
-		e.Members(func(name string, m body.Value) {
-			switch name {
-			case "key":
-				named = true
-				d.task.LimitKey = m.String(1, maxKeyBytes)
-			case "limit":
-				if !m.Null() {
-					d.task.KeyLimit = int32(m.Int(1, maxKeyLimit))
-				}
-			default:
-				m.Wrong("there is no such field")
-			}
-		})
-		if !named && e.IsObject() {
-			d.r.problem.Addf(body.Dot(e.At, "key"), "is required")
-		}
-	})
-	if n > 1 {
-		v.Wrong("more than one entry is not available in this version")
-	}
-}
-
-func (d *draft) concurrencyKey(v body.Value) {
-	d.given.sugarKey = true
-	d.task.LimitKey = v.String(1, maxKeyBytes)
-	if d.task.KeyLimit == 0 {
-		d.task.KeyLimit = 1
-	}
-}
-
-func (d *draft) concurrencyLimit(v body.Value) {
-	d.given.sugarLimit = true
-	d.task.KeyLimit = int32(v.Int(1, maxKeyLimit))
 }
 
 // DedupeView is a key that lets one task of its like be at a time.

@@ -213,7 +213,7 @@ func TestListsPageFilterAndCount(t *testing.T) {
 	if rows := s.want(s.call("GET", "/v1/tasks?include=payload,result&limit=1", s.acme, nil), 200, "").rows("data"); rows[0].num("payload") != 6 {
 		t.Errorf("include gives %v", rows)
 	}
-	for _, query := range []string{"limit=0", "limit=x", "order=up", "count=maybe", "surprise=1", "cursor=abc", "label.=x"} {
+	for _, query := range []string{"limit=0", "limit=x", "order=up", "count=maybe", "surprise=1", "cursor=abc", "label.=x", "label.a%00=x", "label.%ff=x"} {
 		code := "invalid_query"
 		if strings.HasPrefix(query, "cursor") {
 			code = "invalid_cursor"
@@ -352,6 +352,8 @@ func TestAKeySubmitsToItsLanesOnly(t *testing.T) {
 	s.want(s.call("POST", "/v1/workflows", narrow, `{"name":"n","tasks":[{"key":"k","type":"a"}]}`), 403, "forbidden")
 	s.want(s.call("POST", "/v1/workflows", narrow, `{"name":"n","lane":"io","tasks":[{"key":"k","type":"a"}]}`), 201, "")
 	s.want(s.call("POST", "/v1/workers", narrow, `{"name":"n","instance_id":"i"}`), 403, "scope_required")
+	s.want(s.call("POST", "/v1/bulk-actions", narrow, `{"action":"move","filter":{"type":"a"},"lane":"batch"}`), 403, "forbidden")
+	s.want(s.call("POST", "/v1/bulk-actions", narrow, `{"action":"move","filter":{"type":"a"},"lane":"io"}`), 202, "")
 }
 
 // Nothing that a client sends is our fault: whatever comes, the answer is below 500.

@@ -32,8 +32,14 @@ type Input struct {
 	Dedupe           *DedupeView         `json:"dedupe,omitempty"`
 	Watermark        string              `json:"watermark,omitempty"`
 	RunIf            string              `json:"run_if,omitempty"`
+	Budget           *models.FlowBudget  `json:"budget,omitempty"`
 	ScheduleID       string              `json:"schedule_id,omitempty"`
 	RunID            string              `json:"run_id,omitempty"`
+	Schedule         string              `json:"schedule,omitempty"` // its name when the run was made
+	ScheduledFor     models.Instant      `json:"scheduled_for,omitempty"`
+	Partition        json.RawMessage     `json:"partition,omitempty"`
+	Fed              string              `json:"fed,omitempty"` // the kind of schedule that hands it what it took
+	Portion          *int32              `json:"portion,omitempty"`
 }
 
 // taskReader reads the tasks of one body.
@@ -42,6 +48,9 @@ type taskReader struct {
 	mint    func() models.ID
 	trace   string // the request's traceparent, or empty
 	lanes   []string
+	may     []string // the permissions that the caller's key may hand to tasks; empty: all
+	schemas func(env int32) (map[string]*handlers.InputSchema, error)
+	loose   bool // payloads are not known whole yet
 	problem *body.Problems
 	judged  map[string]error // conditions that were compiled before
 	denied  error            // a lane that the caller's key does not submit to
@@ -63,6 +72,8 @@ type draft struct {
 	input Input
 	node  dag.Node
 
+	keys    []models.TaskKey
+	sugar   models.TaskKey // concurrency_key and concurrency_limit
 	given   struct{ typ, key, lane, priority, delay, runAt, hard, sugarHard, concurrency, sugarKey, sugarLimit bool }
 	outside bool // it waits for a task that was submitted before this body
 	deps    []body.Value
@@ -78,6 +89,7 @@ var members = map[string]func(*draft, body.Value){
 	"delay_seconds":         (*draft).delay,
 	"deadline":              func(d *draft, v body.Value) { d.task.Deadline = v.Time() },
 	"expires_in_seconds":    func(d *draft, v body.Value) { d.input.ExpiresInSeconds = seconds(v, aMoment) },
+	"permissions":           (*draft).permissions,
 	"resources":             (*draft).resources,
 	"model":                 (*draft).model,
 	"estimated_cost_usd":    (*draft).estimatedCost,
@@ -88,6 +100,8 @@ var members = map[string]func(*draft, body.Value){
 	"concurrency":           (*draft).concurrency,
 	"concurrency_key":       (*draft).concurrencyKey,
 	"concurrency_limit":     (*draft).concurrencyLimit,
+	"ordered":               func(d *draft, v body.Value) { d.task.Ordered = v.Bool() },
+	"rate_keys":             (*draft).rateKeys,
 	"idempotency_key":       (*draft).idempotencyKey,
 	"worker_selector":       (*draft).selector,
 	"labels":                func(d *draft, v body.Value) { d.input.Labels = v.Words(handlers.LabelsMost, maxKeyBytes, maxKeyBytes) },
@@ -97,13 +111,13 @@ var members = map[string]func(*draft, body.Value){
 	"watermark":             func(d *draft, v body.Value) { d.input.Watermark = v.Name() },
 	"run_if":                (*draft).runIf,
 	"needs_approval":        func(d *draft, v body.Value) { d.task.NeedsApproval = v.Bool() },
+	"budget":                (*draft).budget,
 	"description":           func(d *draft, v body.Value) { d.input.Description = v.String(0, maxDescriptionBytes) },
 }
 
 // notBuilt names members that ask for what does not exist yet, with the value beside null that asks for nothing.
 var notBuilt = map[string]string{
-	"secrets": "{}", "permissions": "[]", "ordered": "false", "rate_keys": "[]",
-	"budget": "{}",
+	"secrets": "{}",
 }
 
 // task reads one task. What is wrong with it stands in the reader's problems; it is then of no use.
@@ -172,24 +186,18 @@ func (d *draft) finish() {
 	if soft, hard := d.task.SoftSeconds, d.task.HardSeconds; hard > 0 && soft > hard {
 		d.r.problem.Addf(body.Dot(at, "timeout.soft_seconds"), "must not be above hard_seconds")
 	}
-	if d.given.sugarKey && d.given.concurrency {
-		d.r.problem.Addf(body.Dot(at, "concurrency_key"), "stands beside concurrency; give one of the two")
-	}
-	if d.given.sugarLimit && !d.given.sugarKey {
-		d.r.problem.Addf(body.Dot(at, "concurrency_limit"), "needs a concurrency_key")
-	}
+	d.finishKeys()
 	if len(d.r.lanes) > 0 && !slices.Contains(d.r.lanes, d.task.Lane) {
 		d.r.denied = models.Errorf(models.Forbidden, "this key submits to %s only: name one of them in %s",
 			strings.Join(d.r.lanes, ", "), body.Dot(at, "lane"))
 	}
-	if d.input.Watermark != "" && d.task.LimitKey != "" {
-		d.r.problem.Addf(body.Dot(at, "watermark"), "beside a concurrency key is not available in this version")
-	} else if d.input.Watermark != "" {
-		d.task.LimitKey, d.task.KeyLimit = engine.MarkKey+d.input.Watermark, 1
-	}
+	d.check(&d.task, body.Dot(at, "payload"))
 	d.identify()
 	if d.r.problem.Any() {
 		return
+	}
+	if d.input.Budget != nil {
+		d.task.Own = ownFlow(d.r.mint(), &d.task, d.input.Budget)
 	}
 	d.edges()
 	d.task.ExpiresInSeconds = d.input.ExpiresInSeconds
@@ -235,7 +243,7 @@ func (r *taskReader) idOf(n dag.Node) models.ID {
 var nothingKept = json.RawMessage("{}")
 
 func (in *Input) text() json.RawMessage {
-	if in.RunAt == 0 && in.DelaySeconds == 0 && in.ExpiresInSeconds == 0 && in.EstimatedCostUSD == nil && in.RetryPolicy == nil && len(in.Labels) == 0 && in.Description == "" && in.Dedupe == nil && in.Watermark == "" && in.RunIf == "" && in.RunID == "" {
+	if in.RunAt == 0 && in.DelaySeconds == 0 && in.ExpiresInSeconds == 0 && in.EstimatedCostUSD == nil && in.RetryPolicy == nil && len(in.Labels) == 0 && in.Description == "" && in.Dedupe == nil && in.Watermark == "" && in.Budget == nil && in.RunIf == "" && in.RunID == "" {
 		return nothingKept
 	}
 	text, err := json.Marshal(in)

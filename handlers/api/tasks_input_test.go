@@ -72,7 +72,13 @@ func TestTaskInputRefuses(t *testing.T) {
 		{`"type":"a","resources":{"cpu":-1}`, "body.resources.cpu"},
 		{`"type":"a","resources":{"gpu":1.5}`, "body.resources.gpu"},
 		{`"type":"a","resources":{"memory_mb":9223372036854775808}`, "body.resources.memory_mb"},
-		{`"type":"a","model":{"auto":true}`, "body.model"},
+		{`"type":"a","model":{"auto":false}`, "body.model.auto"},
+		{`"type":"a","model":{"auto":"yes"}`, "body.model.auto"},
+		{`"type":"a","model":{"auto":true,"quality_target":1.1}`, "body.model.quality_target"},
+		{`"type":"a","model":{"auto":true,"max_latency_ms":0}`, "body.model.max_latency_ms"},
+		{`"type":"a","model":{"auto":true,"candidates":"small"}`, "body.model.candidates"},
+		{`"type":"a","model":{"auto":true,"candidates":["Not A Name"]}`, "body.model.candidates[0]"},
+		{`"type":"a","model":{"auto":true,"cheapest":true}`, "body.model.cheapest"},
 		{`"type":"a","model":"Not A Name"`, "body.model"},
 		{`"type":"a","estimated_cost_usd":-1`, "body.estimated_cost_usd"},
 		{`"type":"a","estimated_seconds":1e999`, "body.estimated_seconds"},
@@ -90,7 +96,6 @@ func TestTaskInputRefuses(t *testing.T) {
 		{`"type":"a","concurrency":{}`, "body.concurrency"},
 		{`"type":"a","concurrency":[{}]`, "body.concurrency[0].key"},
 		{`"type":"a","concurrency":[{"key":"k","limit":0}]`, "body.concurrency[0].limit"},
-		{`"type":"a","concurrency":[{"key":"k"},{"key":"l"}]`, "body.concurrency"},
 		{`"type":"a","concurrency":[{"key":"k"}],"concurrency_key":"l"`, "body.concurrency_key"},
 		{`"type":"a","concurrency_limit":2`, "body.concurrency_limit"},
 		{`"type":"a","concurrency_key":""`, "body.concurrency_key"},
@@ -112,13 +117,23 @@ func TestTaskInputRefuses(t *testing.T) {
 		{`"type":"a","description":"` + strings.Repeat("x", 4097) + `"`, "body.description"},
 
 		{`"type":"a","deadline":"soon"`, "body.deadline"},
-		{`"type":"a","permissions":["internet.search"]`, "body.permissions"},
+		{`"type":"a","permissions":["Internet"]`, "body.permissions[0]"},
+		{`"type":"a","permissions":"mail"`, "body.permissions"},
+		{`"type":"a","permissions":[` + many(33, `"p%d"`) + `]`, "body.permissions"},
 		{`"type":"a","secrets":{"A":"secret://a"}`, "body.secrets"},
 		{`"type":"a","ordered":true`, "body.ordered"},
-		{`"type":"a","rate_keys":["bank:tink"]`, "body.rate_keys"},
-		{`"type":"a","budget":{"max_tasks":5}`, "body.budget"},
+		{`"type":"a","ordered":true,"rate_keys":["bank:tink"]`, "body.ordered"},
+		{`"type":"a","ordered":"yes","concurrency_key":"k"`, "body.ordered"},
+		{`"type":"a","rate_keys":"bank:tink"`, "body.rate_keys"},
+		{`"type":"a","rate_keys":[""]`, "body.rate_keys[0]"},
+		{`"type":"a","rate_keys":["a","b","a"]`, "body.rate_keys[2]"},
+		{`"type":"a","rate_keys":[` + many(17, `"r%d"`) + `]`, "body.rate_keys"},
+		{`"type":"a","concurrency":[{"key":"a"},{"key":"b"},{"key":"a","limit":2}]`, "body.concurrency[2].key"},
+		{`"type":"a","concurrency":[{"key":"a"},{"key":"b","limit":0}]`, "body.concurrency[1].limit"},
+		{`"type":"a","concurrency":[` + many(17, `{"key":"k%d"}`) + `]`, "body.concurrency"},
+		{`"type":"a","budget":{"max_tasks":-1}`, "body.budget.max_tasks"},
 		{`"type":"a","run_if":"deps."`, "body.run_if"},
-		{`"type":"a","resources":{"tokens":12000}`, "body.resources.tokens"},
+		{`"type":"a","resources":{"tokens":1.5}`, "body.resources.tokens"},
 	} {
 		_, err := readTask(t, "{"+c.members+"}")
 		var e *models.Error
@@ -175,7 +190,7 @@ func TestTaskInputAccepts(t *testing.T) {
 		},
 		{
 			`{"type":"a","timeout":{"soft_seconds":60,"hard_seconds":120},"estimated_seconds":2.5,"estimated_cost_usd":0.5,"delay_seconds":600}`,
-			engine.NewTask{Class: models.Class{Type: "a"}, Priority: 50, MaxAttempts: 3, SoftSeconds: 60, HardSeconds: 120, EstimateMS: 2500, DelaySeconds: 600},
+			engine.NewTask{Class: models.Class{Type: "a"}, Priority: 50, MaxAttempts: 3, SoftSeconds: 60, HardSeconds: 120, EstimateMS: 2500, CostMicro: 500_000, DelaySeconds: 600},
 			Input{EstimatedCostUSD: &cost, DelaySeconds: 600},
 		},
 		{
@@ -195,6 +210,22 @@ func TestTaskInputAccepts(t *testing.T) {
 			`{"type":"a","concurrency":[{"key":"k","limit":7}],"resources":{"vram_mb":10}}`,
 			engine.NewTask{Class: models.Class{Type: "a", GPU: 1, VRAMMB: 10}, Priority: 50, MaxAttempts: 3, LimitKey: "k", KeyLimit: 7},
 			Input{},
+		},
+		{
+			`{"type":"a","concurrency":[{"key":"b","limit":2},{"key":"a:1"}],"ordered":true,"rate_keys":["bank:tink","b"]}`,
+			engine.NewTask{
+				Class: models.Class{Type: "a"}, Priority: 50, MaxAttempts: 3, LimitKey: "b", KeyLimit: 2, Ordered: true,
+				MoreKeys: "1:3:a:10:9:bank:tink0:1:b",
+			},
+			Input{},
+		},
+		{
+			`{"type":"a","concurrency_key":"account:42","watermark":"docs"}`,
+			engine.NewTask{
+				Class: models.Class{Type: "a"}, Priority: 50, MaxAttempts: 3, LimitKey: "watermark:docs", KeyLimit: 1,
+				MoreKeys: "1:10:account:42",
+			},
+			Input{Watermark: "docs"},
 		},
 		{
 			`{"type":"a","retry_policy":{"max_attempts":5,"backoff":"linear","initial_delay_seconds":0.5,"classes":{"timeout":{"max_attempts":2}}}}`,

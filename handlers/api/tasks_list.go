@@ -60,13 +60,13 @@ func unbuiltFilters(q *handlers.ListQuery, names ...string) error {
 }
 
 func taskFilter(q *handlers.ListQuery) (*postgres.TaskFilter, error) {
-	if err := unbuiltFilters(q, "schedule_id", "q"); err != nil {
+	if err := unbuiltFilters(q, "q"); err != nil {
 		return nil, err
 	}
 	p := &body.Problems{}
 	f := &postgres.TaskFilter{
 		Desc: q.Desc, Limit: q.Limit + 1, Types: names(p, q, "type"), Lanes: names(p, q, "lane"),
-		Workflows: typedIDs(p, q, "workflow_id", models.WorkflowPrefix), Workers: typedIDs(p, q, "worker_id", models.WorkerPrefix),
+		Workflows: typedIDs(p, q, "workflow_id", models.WorkflowPrefix), Schedules: typedIDs(p, q, "schedule_id", models.SchedulePrefix), Workers: typedIDs(p, q, "worker_id", models.WorkerPrefix),
 		CreatedAfter: moment(p, q, "created_after"), CreatedBefore: moment(p, q, "created_before"), Include: included(p, q),
 	}
 	for _, word := range q.Values["state"] {
@@ -85,7 +85,7 @@ func taskFilter(q *handlers.ListQuery) (*postgres.TaskFilter, error) {
 	}
 	for name, values := range q.Values {
 		if key, is := strings.CutPrefix(name, "label."); is {
-			if key == "" {
+			if key == "" || !handlers.Storable(key) {
 				return nil, handlers.QueryError(name, "names no label")
 			}
 			if f.Labels == nil {

@@ -25,7 +25,7 @@ type HolderView struct {
 func (w *Work) lockRoutes() []handlers.Route {
 	return tenantRoutes(
 		handlers.Route{Method: "GET", Path: "/v1/locks", Scopes: []string{handlers.TasksRead}, Handler: w.locks, Doc: handlers.Doc{
-			Tag: "tasks", Summary: "List the concurrency keys that are held", Query: handlers.ListParams(), Replies: map[int]any{200: handlers.Page[LockView]{}},
+			Tag: "tasks", Summary: "List the concurrency keys that are held", Query: handlers.ByNameParams(), Replies: map[int]any{200: handlers.Page[LockView]{}},
 		}},
 		handlers.Route{Method: "DELETE", Path: "/v1/locks/:key", Scopes: []string{handlers.TasksWrite}, Handler: w.unlock, Doc: handlers.Doc{
 			Tag: "tasks", Summary: "End the leases of a key's holders", Detail: "Their tasks are ready again; their tokens are lost.", Replies: map[int]any{204: nil},
@@ -35,32 +35,15 @@ func (w *Work) lockRoutes() []handlers.Route {
 
 // locks asks the brain who holds which key. They are listed by name.
 func (w *Work) locks(d *handlers.Deps, c *fiber.Ctx) error {
-	q, err := handlers.ReadList(d, c)
-	if err != nil {
-		return err
-	}
-	var after string
-	if _, err := q.After(&after); err != nil {
-		return err
-	}
-	answer, err := ask(d, c, func(cmd *engine.Command) { cmd.Look = &engine.Look{Locks: handlers.CallerOf(c).Env} })
-	if err != nil {
-		return err
-	}
-	rows := []engine.Lock{}
-	for _, lock := range answer.Looked.Locks {
-		if (after == "" || lock.Key > after) && len(rows) <= q.Limit {
-			rows = append(rows, lock)
+	name := func(lock engine.Lock) string { return lock.Key }
+	return byName(d, c, func(after string, desc bool, most int) ([]engine.Lock, int64, error) {
+		answer, err := ask(d, c, func(cmd *engine.Command) { cmd.Look = &engine.Look{Locks: handlers.CallerOf(c).Env} })
+		if err != nil {
+			return nil, 0, err
 		}
-	}
-	page, err := handlers.PageOf(q, rows, viewLock, func(lock engine.Lock) any { return lock.Key })
-	if err != nil {
-		return err
-	}
-	if q.Count {
-		page.Total = total(int64(len(answer.Looked.Locks)), false)
-	}
-	return handlers.Answer(c, fiber.StatusOK, page)
+		list := answer.Looked.Locks
+		return following(list, after, desc, most, name), int64(len(list)), nil
+	}, viewLock, name)
 }
 
 func viewLock(lock engine.Lock) LockView {
@@ -73,9 +56,6 @@ func viewLock(lock engine.Lock) LockView {
 
 // unlock ends the leases of whoever holds a key.
 func (w *Work) unlock(d *handlers.Deps, c *fiber.Ctx) error {
-	if err := handlers.NoQuery(c); err != nil {
-		return err
-	}
 	key, err := handlers.PathParam(c, "key")
 	if err != nil {
 		return err

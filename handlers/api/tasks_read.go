@@ -16,9 +16,6 @@ import (
 )
 
 func (w *Work) get(d *handlers.Deps, c *fiber.Ctx) error {
-	if err := handlers.NoQuery(c); err != nil {
-		return err
-	}
 	id, err := taskID(c)
 	if err != nil {
 		return err
@@ -35,7 +32,8 @@ type AttemptView struct {
 	Outcome       string            `json:"outcome" enum:"running,succeeded,failed,cancelled,released,suspended,lost,timed_out"`
 	Error         *models.TaskError `json:"error"`
 	Usage         json.RawMessage   `json:"usage"`
-	Model         *string           `json:"model"`
+	Model         *string           `json:"model" doc:"that ran: the one it was given, or another that its usage names"`
+	Instead       *string           `json:"downgraded_from" doc:"the model that a budget did not cover, so that another was taken; null: none"`
 	StartedAt     handlers.Time     `json:"started_at"`
 	FinishedAt    handlers.Time     `json:"finished_at"`
 }
@@ -58,9 +56,6 @@ func viewAttempt(a *models.Attempt) AttemptView {
 }
 
 func (w *Work) attempts(_ *handlers.Deps, c *fiber.Ctx) error {
-	if err := handlers.NoQuery(c); err != nil {
-		return err
-	}
 	id, err := taskID(c)
 	if err != nil {
 		return err
@@ -88,7 +83,27 @@ func (w *Work) attempts(_ *handlers.Deps, c *fiber.Ctx) error {
 			Outcome: models.AttemptRunning, StartedAt: row.StartedAt, Model: row.Needs.Model,
 		}))
 	}
+	if err := w.downgrades(c, row, answer.Data); err != nil {
+		return err
+	}
 	return handlers.Answer(c, fiber.StatusOK, answer)
+}
+
+// downgrades says of attempts whether a budget had given the task another model by then.
+func (w *Work) downgrades(c *fiber.Ctx, row *postgres.TaskRow, attempts []AttemptView) error {
+	if row.Choice == nil {
+		return nil
+	}
+	caller := handlers.CallerOf(c)
+	choices, err := w.Reads.Choices(c.UserContext(), caller.Scope(), caller.Env, row.ID)
+	for i := range attempts {
+		for j := range choices { // the last one from before it started stands
+			if choices[j].At <= models.Instant(attempts[i].StartedAt) {
+				attempts[i].Instead = handlers.Null(choices[j].Ranking[0].Instead)
+			}
+		}
+	}
+	return err
 }
 
 const (
@@ -181,9 +196,6 @@ type ExplainView struct {
 }
 
 func (w *Work) explain(d *handlers.Deps, c *fiber.Ctx) error {
-	if err := handlers.NoQuery(c); err != nil {
-		return err
-	}
 	id, err := taskID(c)
 	if err != nil {
 		return err
@@ -205,22 +217,23 @@ func (w *Work) explain(d *handlers.Deps, c *fiber.Ctx) error {
 		v.State, v.BlockedBy = e.State.String(), handlers.List(e.BlockedBy)
 		v.Position, v.EstimatedStartAt = handlers.Null(e.Position), handlers.Time(e.EstimatedStart)
 	case err == nil, models.CodeOf(err) == models.Unavailable, models.CodeOf(err) == models.NotFound:
-		v.BlockedBy = blockedBy(&row.Task) // what the rows say, for want of a brain
-	default:
-		return err
-	}
-	if row.State == models.Pending {
-		if v.BlockedBy, err = w.deadDependencies(c, id, v.BlockedBy); err != nil {
+		if v.BlockedBy, err = w.deadDependencies(c, &row.Task); err != nil {
 			return err
 		}
+	default:
+		return err
 	}
 	return handlers.Answer(c, fiber.StatusOK, v)
 }
 
-// deadDependencies adds to what blocks a task the dead letters among what it waits for: they end by a decision alone.
-func (w *Work) deadDependencies(c *fiber.Ctx, id models.ID, blocks []engine.Block) ([]engine.Block, error) {
-	caller := handlers.CallerOf(c)
-	dead, err := w.Reads.DeadDependencies(c.UserContext(), caller.Scope(), caller.Env, id)
+// deadDependencies is what the rows say, for want of a brain: with the dead letters among what a task waits for, which end
+// by a decision alone.
+func (w *Work) deadDependencies(c *fiber.Ctx, row *models.Task) ([]engine.Block, error) {
+	caller, blocks := handlers.CallerOf(c), blockedBy(row)
+	if row.State != models.Pending {
+		return blocks, nil
+	}
+	dead, err := w.Reads.DeadDependencies(c.UserContext(), caller.Scope(), caller.Env, row.ID)
 	if err != nil || len(dead) == 0 {
 		return blocks, err
 	}

@@ -28,6 +28,7 @@ type stage struct {
 	url        string
 	root       string
 	acme, blue string // tokens of two tenants, with tasks and workers
+	stopBrain  func() // nobody decides from then on
 }
 
 const rootSecret = "a-bootstrap-secret-of-some-length"
@@ -36,7 +37,7 @@ func newStage(t *testing.T) *stage {
 	t.Helper()
 	s := &stage{t: t}
 	ctx := t.Context()
-	db, err := postgres.Open(ctx, postgres.Options{URL: pgtest.New(t), PoolSize: 8})
+	db, err := postgres.Open(ctx, postgres.Options{URL: pgtest.Migrated(t), PoolSize: 8})
 	s.must(err)
 	s.db = db
 	s.must(db.Migrate(ctx))
@@ -76,6 +77,7 @@ func newStage(t *testing.T) *stage {
 			t.Log(logged.String())
 		}
 	})
+	s.stopBrain = func() { stop(); <-ended }
 	s.await("a brain", func() bool { return brain.Role().Brain })
 	s.root = s.token("root", rootSecret)
 	s.acme, s.blue = s.tenant("acme"), s.tenant("blue")
@@ -107,7 +109,7 @@ func (s *stage) token(id, secret string) string {
 func (s *stage) tenant(slug string) string {
 	s.t.Helper()
 	s.want(s.call("POST", "/v1/tenants", s.root, map[string]any{"name": slug, "slug": slug}), 201, "")
-	scopes := []string{"tasks:read", "tasks:write", "admin:read", "admin:write", "workers:register"}
+	scopes := []string{"tasks:read", "tasks:write", "admin:read", "admin:write", "workers:register", "usage:read"}
 	key := s.want(s.call("POST", "/v1/api-keys", s.root, map[string]any{"name": slug, "scopes": scopes}, "Nightshift-Tenant", slug), 201, "")
 	return s.token(key.str("client_id"), key.str("client_secret"))
 }

@@ -20,6 +20,9 @@ import (
 func reader(d *handlers.Deps, c *fiber.Ctx) *taskReader {
 	caller := handlers.CallerOf(c)
 	return &taskReader{
+		may: caller.Permissions, schemas: func(env int32) (map[string]*handlers.InputSchema, error) {
+			return d.Schemas.Of(c.UserContext(), env)
+		},
 		env: caller.Env, mint: inOrder(d), trace: traceparent(c.Get("traceparent")), lanes: caller.Lanes,
 		problem: &body.Problems{}, priority: defaultPriority,
 	}
@@ -51,19 +54,32 @@ func (w *Work) submit(d *handlers.Deps, c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	r := reader(d, c)
-	v, err := body.Open(text, "body", r.problem)
+	task, err := readOne(d, c, text)
 	if err != nil {
-		return err
-	}
-	task := r.task(v)
-	if err := r.err(); err != nil {
 		return err
 	}
 	if dry {
 		return w.dryRun(d, c, task)
 	}
-	return handlers.Create(d, c, func(once *engine.Once) (*handlers.Made, error) { return w.submitOne(d, c, task, once) })
+	return handlers.Create(d, c, func(once *engine.Once) (*handlers.Made, error) {
+		made, err := w.submitOne(d, c, task, once)
+		if models.CodeOf(err) == models.SchemaChanged { // it is held to the one that stands now
+			if task, err = readOne(d, c, text); err == nil {
+				made, err = w.submitOne(d, c, task, once)
+			}
+		}
+		return made, err
+	})
+}
+
+func readOne(d *handlers.Deps, c *fiber.Ctx, text []byte) (engine.NewTask, error) {
+	r := reader(d, c)
+	v, err := body.Open(text, "body", r.problem)
+	if err != nil {
+		return engine.NewTask{}, err
+	}
+	task := r.task(v)
+	return task, r.err()
 }
 
 func (w *Work) submitOne(d *handlers.Deps, c *fiber.Ctx, task engine.NewTask, once *engine.Once) (*handlers.Made, error) {
@@ -86,7 +102,11 @@ func (w *Work) submitOne(d *handlers.Deps, c *fiber.Ctx, task engine.NewTask, on
 		v.Deduplicated = true
 		return &handlers.Made{Status: fiber.StatusOK, Location: "/v1/tasks/" + v.ID, Body: v}, nil
 	}
-	v := w.viewNew(d, c, &task, made.Row)
+	v := &MadeTaskView{TaskView: *w.viewNew(d, c, &task, made)}
+	if f := made.Foresight; f != nil {
+		start := handlers.Time(f.Start)
+		v.Feasible, v.EstimatedStartAt = f.Feasible, &start
+	}
 	status := fiber.StatusCreated
 	if answer.Submitted.HighWater {
 		status = fiber.StatusAccepted
@@ -94,6 +114,12 @@ func (w *Work) submitOne(d *handlers.Deps, c *fiber.Ctx, task engine.NewTask, on
 		v.EstimatedStartAt = &start
 	}
 	return &handlers.Made{Status: status, Location: "/v1/tasks/" + v.ID, Body: v}, nil
+}
+
+// MadeTaskView is a task that was just made.
+type MadeTaskView struct {
+	TaskView
+	Feasible *bool `json:"feasible,omitempty" doc:"whether it is expected to start in time for its deadline and its expiry; left out: it has neither, or nothing can be said"`
 }
 
 // madeBefore says what an earlier call with the same Idempotency-Key made.
@@ -111,11 +137,18 @@ func (w *Work) madeBefore(d *handlers.Deps, c *fiber.Ctx, answer *engine.Answer)
 }
 
 // viewNew shows a task that was just made, from what was sent and the row it got: nothing is read back.
-func (w *Work) viewNew(d *handlers.Deps, c *fiber.Ctx, task *engine.NewTask, row models.Task) *TaskView {
+func (w *Work) viewNew(d *handlers.Deps, c *fiber.Ctx, task *engine.NewTask, made *engine.SubmittedTask) *TaskView {
+	row, input := made.Row, task.Input
+	if made.Input != nil {
+		input = made.Input
+	}
 	lane := w.laneOf(d, c, row.Lane)
 	whole := &postgres.TaskRow{
-		Task: row, Input: task.Input, Payload: task.Payload, Trace: task.Trace, RedriveOf: task.RedriveOf,
+		Task: row, Input: input, Payload: task.Payload, Trace: task.Trace, RedriveOf: task.RedriveOf,
 		Needs: task.Class, LaneName: lane.name, Kind: lane.kind,
+	}
+	if whole.Choice = made.Choice; made.Choice != nil {
+		whole.Needs.Model, whole.Needs.Chosen = made.Choice.Chosen, true
 	}
 	for _, dep := range task.DependsOn {
 		whole.DependsOn = append(whole.DependsOn, models.Edge{From: dep.Task, To: row.ID, On: dep.On})
@@ -130,8 +163,14 @@ type DryView struct {
 	Class            *int32        `json:"class" doc:"null: its requirements are new"`
 	Model            *string       `json:"model"`
 	EstimatedCostUSD *float64      `json:"estimated_cost_usd"`
-	EstimatedStartAt handlers.Time `json:"estimated_start_at"`
+	EstimatedStartAt handlers.Time `json:"estimated_start_at" doc:"null: it depends on what nobody can foresee"`
+	Feasible         *bool         `json:"feasible" doc:"whether that is in time for its deadline and its expiry; null: it has neither, or nothing can be said"`
 	Refusals         []RefusalView `json:"refusals"`
+
+	// Of one task, with what its lane gives to those that say nothing themselves.
+	Timeout          *TimeoutView `json:"timeout,omitempty"`
+	RetryPolicy      *PolicyView  `json:"retry_policy,omitempty"`
+	ExpiresInSeconds *int32       `json:"expires_in_seconds,omitempty"`
 }
 
 // RefusalView is one reason why a submit would be refused.
@@ -142,19 +181,9 @@ type RefusalView struct {
 }
 
 func (w *Work) dryRun(d *handlers.Deps, c *fiber.Ctx, task engine.NewTask) error {
-	answer, err := ask(d, c, func(cmd *engine.Command) {
-		cmd.Submit = &engine.Submit{Env: handlers.CallerOf(c).Env, Tasks: []engine.NewTask{task}, Single: true, InBatch: true, Dry: true}
-	})
+	v, err := w.dryAsk(d, c, task)
 	if err != nil {
 		return err
-	}
-	dry := answer.Submitted.Dry[0]
-	v := DryView{
-		Lane: handlers.Null(dry.Lane), Kind: handlers.Null(dry.Kind), Class: handlers.Null(dry.Class), Model: handlers.Null(task.Class.Model),
-		EstimatedCostUSD: ParseInput(task.Input).EstimatedCostUSD, EstimatedStartAt: handlers.Time(dry.EstimatedStart), Refusals: []RefusalView{},
-	}
-	for _, r := range dry.Refusals {
-		v.Refusals = append(v.Refusals, RefusalView{r.Code, r.Detail, handlers.List(r.Fields)})
 	}
 	return handlers.Answer(c, fiber.StatusOK, v)
 }
@@ -182,6 +211,9 @@ func optionalBody(c *fiber.Ctx) ([]byte, error) {
 
 // stream opens a bulk body: its content type is checked, its digest kept for Create once it has been read.
 func stream(c *fiber.Ctx) (r io.Reader, read func(), err error) {
+	if n := c.Request().Header.ContentLength(); n == 0 || n == -2 { // -2: neither a length nor chunks
+		return nil, nil, models.Errorf(models.InvalidJSON, "this call needs a JSON body")
+	}
 	if err := wantsJSON(c); err != nil {
 		return nil, nil, err
 	}
@@ -198,6 +230,9 @@ type BatchRow struct {
 	ID           string `json:"id"`
 	State        string `json:"state"`
 	Deduplicated bool   `json:"deduplicated,omitempty" doc:"its idempotency_key was held: this is the holder"`
+	// Of the first tasks of a body that must start by some moment.
+	EstimatedStartAt *handlers.Time `json:"estimated_start_at,omitempty" doc:"of the first 16 tasks with a deadline or an expiry, in a body of up to 1,000 tasks; null where nothing can be said"`
+	Feasible         *bool          `json:"feasible,omitempty" doc:"whether that is in time; left out where nothing can be said"`
 }
 
 // BatchAnswer has a row a task, in order.
@@ -206,15 +241,25 @@ type BatchAnswer struct {
 }
 
 func (w *Work) batch(d *handlers.Deps, c *fiber.Ctx) error {
-	if err := handlers.NoQuery(c); err != nil {
+	dry, err := handlers.DryRun(c)
+	if err != nil {
 		return err
 	}
 	tasks, err := readBatch(d, c)
 	if err != nil {
 		return err
 	}
+	if dry {
+		views, err := w.dryAll(d, c, tasks)
+		if err != nil {
+			return err
+		}
+		return handlers.Answer(c, fiber.StatusOK, DryAnswer{views})
+	}
 	return handlers.Create(d, c, func(once *engine.Once) (*handlers.Made, error) {
-		if len(tasks) > stageAbove && !slices.ContainsFunc(tasks, func(t engine.NewTask) bool { return t.IdemKey != "" || t.Dedupe != nil || len(t.DependsOn) > 0 }) {
+		if len(tasks) > stageAbove && !slices.ContainsFunc(tasks, func(t engine.NewTask) bool {
+			return t.IdemKey != "" || t.Dedupe != nil || t.Own != nil || len(t.DependsOn) > 0
+		}) {
 			return w.stageBatch(d, c, tasks, once)
 		}
 		answer, err := ask(d, c, func(cmd *engine.Command) {
@@ -228,7 +273,12 @@ func (w *Work) batch(d *handlers.Deps, c *fiber.Ctx) error {
 			return w.batchBefore(c, answer.Made), nil
 		}
 		for _, t := range answer.Submitted.Tasks {
-			rows = append(rows, BatchRow{t.Row.ID.Text(models.TaskPrefix), t.Row.State.String(), t.Deduplicated})
+			row := BatchRow{ID: t.Row.ID.Text(models.TaskPrefix), State: t.Row.State.String(), Deduplicated: t.Deduplicated}
+			if f := t.Foresight; f != nil {
+				start := handlers.Time(f.Start)
+				row.Feasible, row.EstimatedStartAt = f.Feasible, &start
+			}
+			rows = append(rows, row)
 		}
 		return &handlers.Made{Status: fiber.StatusCreated, Body: BatchAnswer{rows}}, nil
 	})

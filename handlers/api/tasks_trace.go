@@ -1,8 +1,11 @@
 package api
 
 import (
+	"encoding/hex"
 	"strconv"
 	"strings"
+
+	"nightshift/models"
 )
 
 // traceparent gives a W3C traceparent back when it is one, else nothing: a bad one is ignored.
@@ -29,6 +32,17 @@ func traceID(parent string) string {
 		return ""
 	}
 	return parent[3:35]
+}
+
+// traceOf is the trace that a task belongs to: the submitter's, else its workflow's or its own.
+func traceOf(trace string, workflow, task models.ID) string {
+	switch {
+	case trace != "":
+		return traceID(trace)
+	case !workflow.IsZero():
+		return hex.EncodeToString(workflow[:])
+	}
+	return hex.EncodeToString(task[:])
 }
 
 // plural is "1 task" or "3 tasks".

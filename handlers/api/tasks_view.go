@@ -13,69 +13,69 @@ import (
 
 // TaskView is a task as callers see it: its input, then what became of it.
 type TaskView struct {
-	ID               string             `json:"id"`
-	Type             string             `json:"type"`
-	Payload          json.RawMessage    `json:"payload,omitempty" doc:"left out of lists unless ?include=payload"`
-	Lane             string             `json:"lane"`
-	Priority         int16              `json:"priority"`
-	RunAt            handlers.Time      `json:"run_at"`
-	DelaySeconds     *int32             `json:"delay_seconds" doc:"null: a delay is answered as run_at"`
-	Deadline         handlers.Time      `json:"deadline"`
-	ExpiresInSeconds *int32             `json:"expires_in_seconds"`
-	ExpiresAt        handlers.Time      `json:"expires_at"`
-	Resources        ResourcesView      `json:"resources"`
-	Model            ModelView          `json:"model"`
-	EstimatedCostUSD *float64           `json:"estimated_cost_usd"`
-	EstimatedSeconds *float64           `json:"estimated_seconds"`
-	Timeout          TimeoutView        `json:"timeout"`
-	RetryPolicy      models.RetryPolicy `json:"retry_policy"`
-	Permissions      []string           `json:"permissions"`
-	Secrets          map[string]string  `json:"secrets"`
-	Concurrency      []ConcurrencyView  `json:"concurrency"`
-	Ordered          bool               `json:"ordered"`
-	RateKeys         []string           `json:"rate_keys"`
-	IdempotencyKey   *string            `json:"idempotency_key"`
-	Dedupe           *DedupeView        `json:"dedupe"`
-	WorkerSelector   map[string]string  `json:"worker_selector"`
-	Labels           map[string]string  `json:"labels"`
-	Watermark        *string            `json:"watermark"`
-	Budget           *struct{}          `json:"budget"`
-	DependsOn        []EdgeView         `json:"depends_on"`
-	RunIf            *string            `json:"run_if"`
-	NeedsApproval    bool               `json:"needs_approval"`
-	OnExhausted      string             `json:"on_attempts_exhausted"`
-	Description      *string            `json:"description"`
-	Key              *string            `json:"key" doc:"its key in its workflow"`
-	State            string             `json:"state"`
-	Attempt          int32              `json:"attempt" doc:"starts so far"`
-	AttemptsUsed     int32              `json:"attempts_used" doc:"what max_attempts limits"`
-	MaxAttempts      int32              `json:"max_attempts"`
-	Environment      string             `json:"environment"`
-	Kind             string             `json:"kind"`
-	WorkflowID       handlers.TypedID   `json:"workflow_id"`
-	ParentTaskID     handlers.TypedID   `json:"parent_task_id"`
-	ScheduleID       *string            `json:"schedule_id"`
-	RunID            *string            `json:"run_id"`
-	RedriveOf        handlers.TypedID   `json:"redrive_of"`
-	TraceID          *string            `json:"trace_id"`
-	Remaining        int32              `json:"remaining_dependencies"`
-	BlockedBy        []engine.Block     `json:"blocked_by"`
-	CreatedAt        handlers.Time      `json:"created_at"`
-	ReadyAt          handlers.Time      `json:"ready_at"`
-	StartedAt        handlers.Time      `json:"started_at"`
-	FinishedAt       handlers.Time      `json:"finished_at"`
-	NextAttemptAt    handlers.Time      `json:"next_attempt_at"`
-	HeldUntil        handlers.Time      `json:"held_until"`
-	UpdatedAt        handlers.Time      `json:"updated_at"`
-	WorkerID         handlers.TypedID   `json:"worker_id"`
-	LeaseExpiresAt   handlers.Time      `json:"lease_expires_at"`
-	Progress         json.RawMessage    `json:"progress,omitempty" doc:"left out of lists unless ?include=progress"`
-	Checkpoint       json.RawMessage    `json:"checkpoint,omitempty" doc:"left out of lists unless ?include=checkpoint"`
-	Result           json.RawMessage    `json:"result,omitempty" doc:"left out of lists unless ?include=result"`
-	Error            *ErrorView         `json:"error"`
-	Cost             CostView           `json:"cost"`
-	Deduplicated     bool               `json:"deduplicated,omitempty" doc:"an idempotency_key was held: this is its holder"`
-	EstimatedStartAt *handlers.Time     `json:"estimated_start_at,omitempty" doc:"with 202 alone"`
+	ID               string            `json:"id"`
+	Type             string            `json:"type"`
+	Payload          json.RawMessage   `json:"payload,omitempty" doc:"left out of lists unless ?include=payload"`
+	Lane             string            `json:"lane"`
+	Priority         int16             `json:"priority"`
+	RunAt            handlers.Time     `json:"run_at"`
+	DelaySeconds     *int32            `json:"delay_seconds" doc:"null: a delay is answered as run_at"`
+	Deadline         handlers.Time     `json:"deadline"`
+	ExpiresInSeconds *int32            `json:"expires_in_seconds"`
+	ExpiresAt        handlers.Time     `json:"expires_at"`
+	Resources        ResourcesView     `json:"resources"`
+	Model            ModelView         `json:"model"`
+	EstimatedCostUSD *float64          `json:"estimated_cost_usd"`
+	EstimatedSeconds *float64          `json:"estimated_seconds"`
+	Timeout          TimeoutView       `json:"timeout"`
+	RetryPolicy      PolicyView        `json:"retry_policy"`
+	Permissions      []string          `json:"permissions"`
+	Secrets          map[string]string `json:"secrets"`
+	Concurrency      []ConcurrencyView `json:"concurrency"`
+	Ordered          bool              `json:"ordered"`
+	RateKeys         []string          `json:"rate_keys"`
+	IdempotencyKey   *string           `json:"idempotency_key"`
+	Dedupe           *DedupeView       `json:"dedupe"`
+	WorkerSelector   map[string]string `json:"worker_selector"`
+	Labels           map[string]string `json:"labels"`
+	Watermark        *string           `json:"watermark"`
+	Budget           *TaskBudgetView   `json:"budget" doc:"what it and all it spawns may use; the workflow of workflow_id says what is left"`
+	DependsOn        []EdgeView        `json:"depends_on"`
+	RunIf            *string           `json:"run_if"`
+	NeedsApproval    bool              `json:"needs_approval"`
+	OnExhausted      string            `json:"on_attempts_exhausted"`
+	Description      *string           `json:"description"`
+	Key              *string           `json:"key" doc:"its key in its workflow"`
+	State            string            `json:"state"`
+	Attempt          int32             `json:"attempt" doc:"starts so far"`
+	AttemptsUsed     int32             `json:"attempts_used" doc:"what max_attempts limits"`
+	MaxAttempts      int32             `json:"max_attempts"`
+	Environment      string            `json:"environment"`
+	Kind             string            `json:"kind"`
+	WorkflowID       handlers.TypedID  `json:"workflow_id"`
+	ParentTaskID     handlers.TypedID  `json:"parent_task_id"`
+	ScheduleID       *string           `json:"schedule_id"`
+	RunID            *string           `json:"run_id"`
+	RedriveOf        handlers.TypedID  `json:"redrive_of"`
+	TraceID          string            `json:"trace_id" doc:"of the traceparent that came with the submit, else made from its workflow's id or its own"`
+	Remaining        int32             `json:"remaining_dependencies"`
+	BlockedBy        []engine.Block    `json:"blocked_by"`
+	CreatedAt        handlers.Time     `json:"created_at"`
+	ReadyAt          handlers.Time     `json:"ready_at"`
+	StartedAt        handlers.Time     `json:"started_at"`
+	FinishedAt       handlers.Time     `json:"finished_at"`
+	NextAttemptAt    handlers.Time     `json:"next_attempt_at"`
+	HeldUntil        handlers.Time     `json:"held_until"`
+	UpdatedAt        handlers.Time     `json:"updated_at"`
+	WorkerID         handlers.TypedID  `json:"worker_id"`
+	LeaseExpiresAt   handlers.Time     `json:"lease_expires_at"`
+	Progress         json.RawMessage   `json:"progress,omitempty" doc:"left out of lists unless ?include=progress"`
+	Checkpoint       json.RawMessage   `json:"checkpoint,omitempty" doc:"left out of lists unless ?include=checkpoint"`
+	Result           json.RawMessage   `json:"result,omitempty" doc:"left out of lists unless ?include=result"`
+	Error            *ErrorView        `json:"error"`
+	Cost             CostView          `json:"cost"`
+	Deduplicated     bool              `json:"deduplicated,omitempty" doc:"an idempotency_key was held: this is its holder"`
+	EstimatedStartAt *handlers.Time    `json:"estimated_start_at,omitempty" doc:"in the answer to a submit: with 202, and with a deadline or an expiry (then null where nothing can be said)"`
 }
 
 // ResourcesView is what a task asks of its worker.
@@ -90,9 +90,10 @@ type ResourcesView struct {
 
 // ModelView says which model was asked for and which was chosen.
 type ModelView struct {
-	Requested *string `json:"requested"`
+	Requested any     `json:"requested" doc:"a name, or what the model must be like that is chosen"`
 	Chosen    *string `json:"chosen"`
 	Reason    *string `json:"reason"`
+	Instead   *string `json:"downgraded_from" doc:"the model that a budget did not cover, so that this one was taken; null: none"`
 }
 
 // TimeoutView is a task's timeouts in force.
@@ -100,6 +101,16 @@ type TimeoutView struct {
 	Soft  *int32 `json:"soft_seconds"`
 	Hard  *int32 `json:"hard_seconds"`
 	Total *int32 `json:"total_seconds"`
+}
+
+// PolicyView is a retry policy in force, with all its fields.
+type PolicyView struct {
+	MaxAttempts  int32                         `json:"max_attempts"`
+	Backoff      string                        `json:"backoff" enum:"exponential,linear,fixed"`
+	InitialDelay float64                       `json:"initial_delay_seconds"`
+	MaxDelay     float64                       `json:"max_delay_seconds"`
+	Jitter       bool                          `json:"jitter"`
+	Classes      map[string]models.ClassPolicy `json:"classes" doc:"null: all alike"`
 }
 
 // ConcurrencyView is a key and how many may hold it.
@@ -134,9 +145,9 @@ func viewTask(row *postgres.TaskRow, environment string, in postgres.Include, li
 	v := &TaskView{
 		ID: row.ID.Text(models.TaskPrefix), Type: row.Needs.Type, Lane: row.LaneName, Priority: row.Priority, RunAt: runAt(row, &input),
 		Deadline: handlers.Time(row.Deadline), ExpiresInSeconds: handlers.Null(input.ExpiresInSeconds), ExpiresAt: handlers.Time(row.ExpiresAt),
-		Resources: viewResources(&row.Needs), Model: viewModel(row), EstimatedCostUSD: input.EstimatedCostUSD,
+		Resources: viewResources(&row.Needs, row.Tokens), Model: viewModel(row), EstimatedCostUSD: input.EstimatedCostUSD,
 		Timeout:     TimeoutView{Soft: handlers.Null(row.SoftSeconds), Hard: handlers.Null(row.HardSeconds), Total: handlers.Null(row.TotalSeconds)},
-		RetryPolicy: models.DefaultRetryPolicy(), Permissions: handlers.List(row.Needs.Permissions), Secrets: map[string]string{},
+		RetryPolicy: PolicyView(models.DefaultRetryPolicy()), Permissions: handlers.List(row.Needs.Permissions), Secrets: map[string]string{},
 		Concurrency: []ConcurrencyView{}, RateKeys: []string{}, IdempotencyKey: handlers.Null(row.IdemKey),
 		WorkerSelector: mapOf(row.Needs.Selector), Labels: mapOf(input.Labels), DependsOn: []EdgeView{}, OnExhausted: "dead_letter",
 		Description: handlers.Null(input.Description), Key: handlers.Null(row.Key),
@@ -145,14 +156,19 @@ func viewTask(row *postgres.TaskRow, environment string, in postgres.Include, li
 	v.Dedupe, v.NeedsApproval, v.RunIf = input.Dedupe, row.Has(models.NeedsApproval), handlers.Null(input.RunIf)
 	v.ScheduleID, v.RunID = handlers.Null(input.ScheduleID), handlers.Null(input.RunID)
 	if input.RetryPolicy != nil {
-		v.RetryPolicy = *input.RetryPolicy
+		v.RetryPolicy = PolicyView(*input.RetryPolicy)
 	}
 	if row.EstimateMS > 0 {
 		seconds := float64(row.EstimateMS) / 1000
 		v.EstimatedSeconds = &seconds
 	}
-	if row.LimitKey != "" {
-		v.Concurrency = append(v.Concurrency, ConcurrencyView{row.LimitKey, row.KeyLimit})
+	v.Ordered = row.Has(models.Ordered)
+	for need := range row.Keys() {
+		if need.Rate() {
+			v.RateKeys = append(v.RateKeys, need.Name)
+		} else {
+			v.Concurrency = append(v.Concurrency, ConcurrencyView{need.Name, need.Limit})
+		}
 	}
 	if row.Has(models.FailWhenSpent) {
 		v.OnExhausted = "fail"
@@ -160,6 +176,7 @@ func viewTask(row *postgres.TaskRow, environment string, in postgres.Include, li
 	for _, e := range row.DependsOn {
 		v.DependsOn = append(v.DependsOn, EdgeView{e.From.Text(models.TaskPrefix), e.On.String()})
 	}
+	v.Budget = viewTaskBudget(input.Budget)
 	v.outcome(row, &input, environment, live)
 	v.include(row, in, live)
 	return v
@@ -172,7 +189,7 @@ func (v *TaskView) outcome(row *postgres.TaskRow, input *Input, environment stri
 	v.WorkflowID = handlers.TypedID{Prefix: models.WorkflowPrefix, ID: row.Workflow}
 	v.ParentTaskID = handlers.TypedID{Prefix: models.TaskPrefix, ID: row.Parent}
 	v.RedriveOf = handlers.TypedID{Prefix: models.TaskPrefix, ID: row.RedriveOf}
-	v.TraceID = handlers.Null(traceID(row.Trace))
+	v.TraceID = traceOf(row.Trace, row.Workflow, row.ID)
 	v.Remaining, v.BlockedBy = row.Remaining, blockedBy(&row.Task)
 	v.CreatedAt, v.ReadyAt, v.StartedAt = handlers.Time(row.CreatedAt), handlers.Time(row.ReadyAt), handlers.Time(row.StartedAt)
 	v.FinishedAt, v.UpdatedAt = handlers.Time(row.FinishedAt), handlers.Time(row.UpdatedAt)
@@ -189,6 +206,9 @@ func (v *TaskView) outcome(row *postgres.TaskRow, input *Input, environment stri
 			v.LeaseExpiresAt = handlers.Time(live.LeaseUntil)
 		}
 	}
+	if live != nil {
+		v.HeldUntil = handlers.Time(live.HeldUntil)
+	}
 	if row.State != models.Succeeded {
 		switch {
 		case row.Error != nil && (row.ErrorClass == row.Error.Class || unreported[row.ErrorClass] == ""):
@@ -197,7 +217,7 @@ func (v *TaskView) outcome(row *postgres.TaskRow, input *Input, environment stri
 			v.Error = &ErrorView{row.ErrorClass, unreported[row.ErrorClass]}
 		}
 	}
-	v.Cost = viewCost(row.Usages, input.EstimatedCostUSD)
+	v.Cost = viewCost(row.Usages, estimatedCost(row, input.EstimatedCostUSD))
 }
 
 // unreported says what happened where no worker did.
@@ -245,17 +265,52 @@ func runAt(row *postgres.TaskRow, in *Input) handlers.Time {
 	return handlers.Time(row.ReadyAt)
 }
 
-func viewResources(c *models.Class) ResourcesView {
-	return ResourcesView{CPU: float64(c.CPUMilli) / 1000, MemoryMB: c.MemoryMB, DiskMB: c.DiskMB, GPU: c.GPU, VRAMMB: c.VRAMMB}
+func viewResources(c *models.Class, tokens int64) ResourcesView {
+	return ResourcesView{CPU: float64(c.CPUMilli) / 1000, MemoryMB: c.MemoryMB, DiskMB: c.DiskMB, GPU: c.GPU, VRAMMB: c.VRAMMB, Tokens: handlers.Null(tokens)}
 }
 
+// viewModel shows what was asked for, and what came of it.
 func viewModel(row *postgres.TaskRow) ModelView {
-	v := ModelView{Requested: handlers.Null(row.Needs.Model), Chosen: handlers.Null(row.Model)}
-	if v.Requested != nil {
+	if choice := row.Choice; choice != nil {
+		v := ModelView{Chosen: handlers.Null(choice.Chosen), Reason: &choice.Reason}
+		if len(choice.Ranking) > 0 {
+			v.Instead = handlers.Null(choice.Ranking[0].Instead)
+		}
+		if v.Requested = choice.Named; choice.Named == "" {
+			v.Requested = viewAsk(choice.Asked)
+		}
+		return v
+	}
+	v := ModelView{Chosen: handlers.Null(row.Model)}
+	if row.Needs.Model != "" {
 		reason := "requested by name"
-		v.Chosen, v.Reason = v.Requested, &reason
+		v.Requested, v.Chosen, v.Reason = row.Needs.Model, &row.Needs.Model, &reason
 	}
 	return v
+}
+
+// AskView is what a task wants of the model that is chosen for it.
+type AskView struct {
+	Auto          bool     `json:"auto"`
+	QualityTarget *float64 `json:"quality_target"`
+	MaxLatencyMS  *int64   `json:"max_latency_ms"`
+	Candidates    []string `json:"candidates" doc:"empty: all"`
+}
+
+func viewAsk(ask *models.ModelAsk) AskView {
+	if ask == nil {
+		ask = &models.ModelAsk{}
+	}
+	return AskView{true, handlers.Null(ask.QualityTarget), handlers.Null(ask.MaxLatencyMS), handlers.List(ask.Candidates)}
+}
+
+// estimatedCost is what a task was thought to cost: by its caller's word, else on the model that was chosen.
+func estimatedCost(row *postgres.TaskRow, said *float64) *float64 {
+	if said != nil || row.Choice == nil || row.Choice.Chosen == "" || len(row.Choice.Ranking) == 0 {
+		return said
+	}
+	usd := dollars(row.Choice.Ranking[0].CostMicro)
+	return &usd
 }
 
 // usage is what is counted of a reported usage.
@@ -298,10 +353,22 @@ func blockedBy(t *models.Task) []engine.Block {
 		blocks = append(blocks, engine.Block{Reason: "run_at", Detail: "it is tried again at " + handlers.Time(t.WakeAt).String()})
 	case t.State == models.Ready && t.Gate == "approval":
 		blocks = append(blocks, engine.Block{Reason: "approval", Detail: "it waits for somebody to approve it"})
+	case t.State == models.Ready && t.Gate == models.ModelGate:
+		blocks = append(blocks, engine.Block{Reason: "model_unavailable", Detail: "no model fits what it wants; explain says why"})
 	case t.State == models.Ready && strings.HasPrefix(t.Gate, "workflow:"):
 		blocks = append(blocks, engine.Block{Reason: "workflow_stopped", Detail: "its workflow lets nothing start; explain says why"})
 	case t.State == models.Ready && t.LimitKey != "" && t.Gate == "key:"+t.LimitKey:
 		blocks = append(blocks, engine.Block{Reason: "concurrency_key", Detail: "the key " + t.LimitKey + " is held by as many tasks as it admits"})
+	case t.State == models.Ready && strings.HasPrefix(t.Gate, "keys:"):
+		blocks = append(blocks, engine.Block{Reason: "concurrency_key", Detail: "one of its keys does not let it start; explain says which"})
+	case t.State == models.Ready && models.IsBudgetGate(t.Gate):
+		reason := "tenant_budget"
+		if g, ok := models.ParseBudgetGate(t.Gate); ok && g.Workflow {
+			reason = "workflow_budget"
+		}
+		blocks = append(blocks, engine.Block{Reason: reason, Detail: "what is left of a budget does not cover it; explain says which"})
+	case t.State == models.Ready && strings.HasPrefix(t.Gate, "rate:"):
+		blocks = append(blocks, engine.Block{Reason: "rate_limit", Detail: "a rate of its keys is used up; explain says until when"})
 	}
 	return blocks
 }

@@ -85,6 +85,7 @@ func TestEditsOverHTTP(t *testing.T) {
 	s.refused(s.call("PATCH", id, s.acme, `{"lane":"nowhere"}`), "body.lane")
 	s.refused(s.call("PATCH", id, s.acme, `{"payload":1}`), "body.payload")
 	s.refused(s.call("PATCH", id, s.acme, `{"priority":101}`), "body.priority")
+	s.refused(s.call("PATCH", id, s.acme, `{"labels":{"a\u0000":"b"}}`), "body.labels.a\x00")
 	s.want(s.call("PATCH", id, s.blue, `{"priority":1}`), 404, "not_found")
 	if lease := w.claim(1, 5); len(lease) != 1 || lease[0].at("labels").str("team") != "blue" {
 		t.Fatalf("claimed %v", lease)

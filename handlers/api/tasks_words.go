@@ -18,9 +18,6 @@ func (w *Work) reject(d *handlers.Deps, c *fiber.Ctx) error { return w.decide(d,
 
 // decide says yes or no to a task that needs it.
 func (w *Work) decide(d *handlers.Deps, c *fiber.Ctx, reject bool) error {
-	if err := handlers.NoQuery(c); err != nil {
-		return err
-	}
 	id, err := taskID(c)
 	if err != nil {
 		return err
@@ -86,9 +83,6 @@ func readSignal(c *fiber.Ctx) (in SignalInput, err error) {
 }
 
 func (w *Work) signal(d *handlers.Deps, c *fiber.Ctx) error {
-	if err := handlers.NoQuery(c); err != nil {
-		return err
-	}
 	id, err := taskID(c)
 	if err != nil {
 		return err
@@ -149,9 +143,6 @@ func readQuality(c *fiber.Ctx) (in QualityInput, err error) {
 }
 
 func (w *Work) judge(d *handlers.Deps, c *fiber.Ctx) error {
-	if err := handlers.NoQuery(c); err != nil {
-		return err
-	}
 	id, err := taskID(c)
 	if err != nil {
 		return err
@@ -170,9 +161,6 @@ func (w *Work) judge(d *handlers.Deps, c *fiber.Ctx) error {
 }
 
 func (w *Work) qualities(_ *handlers.Deps, c *fiber.Ctx) error {
-	if err := handlers.NoQuery(c); err != nil {
-		return err
-	}
 	id, err := taskID(c)
 	if err != nil {
 		return err
@@ -202,7 +190,7 @@ type LogView struct {
 
 // logs lists what the attempts wrote, oldest first unless asked otherwise.
 func (w *Work) logs(d *handlers.Deps, c *fiber.Ctx) error {
-	q, err := handlers.ReadList(d, c)
+	q, err := handlers.ReadOldestFirst(d, c)
 	if err != nil {
 		return err
 	}
@@ -218,7 +206,7 @@ func (w *Work) logs(d *handlers.Deps, c *fiber.Ctx) error {
 	if _, err := q.After(&after); err != nil {
 		return err
 	}
-	list := postgres.LogList{After: after, Desc: q.Desc && c.Query("order") != "", Limit: q.Limit + 1}
+	list := postgres.LogList{After: after, Desc: q.Desc, Limit: q.Limit + 1}
 	rows, err := w.Reads.Logs(c.UserContext(), caller.Scope(), caller.Env, id, list)
 	if err != nil {
 		return err
@@ -228,6 +216,13 @@ func (w *Work) logs(d *handlers.Deps, c *fiber.Ctx) error {
 	}, func(l postgres.LogRow) any { return l.ID })
 	if err != nil {
 		return err
+	}
+	if q.Count {
+		n, err := w.Reads.CountLogs(c.UserContext(), caller.Scope(), caller.Env, id)
+		if err != nil {
+			return err
+		}
+		page.Total = total(n, false)
 	}
 	return handlers.Answer(c, fiber.StatusOK, page)
 }

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -36,7 +37,7 @@ func NewWork(db *postgres.DB) *Work { return &Work{Reads: postgres.NewReads(db),
 
 // Routes are the endpoints of tasks, workflows and dead letters.
 func (w *Work) Routes() []handlers.Route {
-	return append(append(append(append(w.taskRoutes(), w.childRoutes()...), append(w.lockRoutes(), w.markRoutes()...)...), w.workflowRoutes()...), w.deadLetterRoutes()...)
+	return slices.Concat(w.taskRoutes(), w.childRoutes(), w.lockRoutes(), w.markRoutes(), w.rateRoutes(), w.usageRoutes(), w.messageRoutes(), w.workflowRoutes(), w.batchRoutes(), w.deadLetterRoutes())
 }
 
 func (w *Work) taskRoutes() []handlers.Route {
@@ -58,6 +59,7 @@ func (w *Work) taskRoutes() []handlers.Route {
 		handlers.Route{Method: "POST", Path: "/v1/tasks/:id/quality", Scopes: write, Handler: w.judge, Doc: docJudge},
 		handlers.Route{Method: "GET", Path: "/v1/tasks/:id/quality", Scopes: read, Handler: w.qualities, Doc: docQualities},
 		handlers.Route{Method: "GET", Path: "/v1/tasks/:id/logs", Scopes: read, Handler: w.logs, Doc: docLogs},
+		handlers.Route{Method: "GET", Path: "/v1/tasks/:id/trace", Scopes: read, Handler: w.trace, Doc: docTrace},
 		handlers.Route{Method: "GET", Path: "/v1/tasks/:id/children", Scopes: read, Handler: w.children, Doc: docChildren},
 		handlers.Route{Method: "GET", Path: "/v1/tasks/:id/lineage", Scopes: read, Handler: w.lineage, Doc: docLineage},
 		handlers.Route{Method: "POST", Path: "/v1/tasks/:id/discard", Scopes: write, Handler: w.discard, Doc: docDiscard},
@@ -88,7 +90,11 @@ func ask(d *handlers.Deps, c *fiber.Ctx, fill func(*engine.Command)) (*engine.An
 	}
 	ctx, cancel := context.WithTimeout(c.UserContext(), patience)
 	defer cancel()
-	return d.Door.Do(ctx, cmd)
+	answer, err := d.Door.Do(ctx, cmd)
+	if models.CodeOf(err) == models.SchemaChanged { // what was checked by is read again
+		d.Schemas.Forget(cmd.Env())
+	}
+	return answer, err
 }
 
 // taskID reads the id in the path.
@@ -115,7 +121,7 @@ func (w *Work) view(d *handlers.Deps, c *fiber.Ctx, id models.ID) (*TaskView, er
 
 // liveOf asks the brain for what is newer than the rows; without a brain the saved values are shown.
 func liveOf(d *handlers.Deps, c *fiber.Ctx, row *postgres.TaskRow) *engine.LiveTask {
-	if !row.State.Live() {
+	if waits := row.State == models.Ready && row.Gate == ""; !waits && !row.State.Live() {
 		return nil
 	}
 	ref := models.TaskRef{Env: row.Env, ID: row.ID}

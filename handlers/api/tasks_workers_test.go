@@ -112,7 +112,7 @@ func TestClaimsAndReportsAreChecked(t *testing.T) {
 		`{"results":[{"status":"succeeded"}]}`: "body.results[0].lease_token",
 		`{"results":[{"lease_token":"` + token + `"}]}`:                                                                         "body.results[0].status",
 		`{"results":[{"lease_token":"` + token + `","status":"odd"}]}`:                                                          "body.results[0].status",
-		`{"results":[{"lease_token":"` + token + `","status":"succeeded","items":{"done":1}}]}`:                                 "body.results[0].items",
+		`{"results":[{"lease_token":"` + token + `","status":"succeeded","items":{"failed":[{"index":-1}]}}]}`:                  "body.results[0].items.failed[0].index",
 		`{"results":[{"lease_token":"` + token + `","status":"succeeded","usage":{"tokens":1}}]}`:                               "body.results[0].usage.tokens",
 		`{"results":[{"lease_token":"` + token + `","status":"succeeded","usage":{"cost_usd":-1}}]}`:                            "body.results[0].usage.cost_usd",
 		`{"results":[{"lease_token":"` + token + `","status":"failed","error":{"why":1}}]}`:                                     "body.results[0].error.why",
@@ -162,6 +162,17 @@ func TestSingleForms(t *testing.T) {
 	if task := s.task(s.acme, id); task.num("progress") != 0.5 || task.body["checkpoint"].([]any)[0] != 1.0 {
 		t.Errorf("running %s", task.text)
 	}
+	lease := "Nightshift-Lease"
+	token := s.want(call("heartbeat", s.acme, nil), 200, "").str("lease_token")
+	for _, what := range []string{"complete", "fail", "heartbeat", "checkpoint"} { // a session may be left out, but not be another's
+		var body any = map[string]any{"checkpoint": 1}
+		if what == "heartbeat" {
+			body = nil
+		}
+		s.want(s.call("POST", "/v1/tasks/"+id+"/"+what, s.acme, body, lease, token, "Nightshift-Session", "ses_01j2h6m7kfe0vbn3w9r5t8xyza"), 409, "session_replaced")
+		s.want(s.call("POST", "/v1/tasks/"+id+"/"+what, s.acme, body, lease, token, "Nightshift-Session", "nonsense"), 409, "session_replaced")
+	}
+	s.want(s.call("POST", "/v1/tasks/"+id+"/heartbeat", s.acme, nil, lease, token, "Nightshift-Session", w.session), 200, "")
 	if r := s.want(call("complete", s.acme, map[string]any{"result": 42}), 200, ""); r.str("state") != "succeeded" {
 		t.Errorf("completed %s", r.text)
 	}

@@ -2,6 +2,7 @@ package api
 
 import (
 	"encoding/json"
+	"net/url"
 
 	"github.com/gofiber/fiber/v2"
 
@@ -33,7 +34,7 @@ func (w *Work) markRoutes() []handlers.Route {
 	read, write := []string{handlers.TasksRead}, []string{handlers.TasksWrite}
 	return tenantRoutes(
 		handlers.Route{Method: "GET", Path: "/v1/watermarks", Scopes: read, Handler: w.marks, Doc: handlers.Doc{
-			Tag: "tasks", Summary: "List watermarks", Query: handlers.ListParams(), Replies: map[int]any{200: handlers.Page[MarkView]{}},
+			Tag: "tasks", Summary: "List watermarks", Query: handlers.ByNameParams(), Replies: map[int]any{200: handlers.Page[MarkView]{}},
 		}},
 		handlers.Route{Method: "GET", Path: "/v1/watermarks/:name", Scopes: read, Handler: w.mark, Doc: handlers.Doc{
 			Tag: "tasks", Summary: "Read a watermark", Replies: map[int]any{200: MarkView{}},
@@ -45,30 +46,13 @@ func (w *Work) markRoutes() []handlers.Route {
 }
 
 func (w *Work) marks(d *handlers.Deps, c *fiber.Ctx) error {
-	q, err := handlers.ReadList(d, c)
-	if err != nil {
-		return err
-	}
-	var after string
-	if _, err := q.After(&after); err != nil {
-		return err
-	}
 	caller := handlers.CallerOf(c)
-	rows, err := w.Reads.Marks(c.UserContext(), caller.Scope(), caller.Env, after, q.Limit+1)
-	if err != nil {
-		return err
-	}
-	page, err := handlers.PageOf(q, rows, viewMark, func(m models.Watermark) any { return m.Name })
-	if err != nil {
-		return err
-	}
-	return handlers.Answer(c, fiber.StatusOK, page)
+	return byName(d, c, func(after string, desc bool, most int) ([]models.Watermark, int64, error) {
+		return w.Reads.Marks(c.UserContext(), caller.Scope(), caller.Env, after, desc, most)
+	}, viewMark, func(m models.Watermark) string { return m.Name })
 }
 
 func (w *Work) mark(_ *handlers.Deps, c *fiber.Ctx) error {
-	if err := handlers.NoQuery(c); err != nil {
-		return err
-	}
 	name, err := handlers.PathParam(c, "name")
 	if err != nil {
 		return err
@@ -84,9 +68,6 @@ func (w *Work) mark(_ *handlers.Deps, c *fiber.Ctx) error {
 
 // putMark sets a watermark, from nothing or from the version that was read.
 func (w *Work) putMark(d *handlers.Deps, c *fiber.Ctx) error {
-	if err := handlers.NoQuery(c); err != nil {
-		return err
-	}
 	name, err := handlers.PathParam(c, "name")
 	if err != nil {
 		return err
@@ -94,19 +75,32 @@ func (w *Work) putMark(d *handlers.Deps, c *fiber.Ctx) error {
 	if !handlers.IsName(name) {
 		return models.Invalid("path.name", "must match %s", "^[a-z0-9][a-z0-9._:-]{0,127}$")
 	}
-	match := handlers.IfMatch(c)
-	if match == 0 {
-		return models.Errorf(models.Stale, "If-Match names a version that does not stand; read the watermark again")
-	}
-	mark := &engine.Mark{Env: handlers.CallerOf(c).Env, Name: name}
-	if match > 0 {
-		mark.Version = &match
+	caller := handlers.CallerOf(c)
+	mark := &engine.Mark{Env: caller.Env, Name: name, Value: json.RawMessage("null")}
+	insisted := handlers.IfMatch(c)
+	if insisted.Sent {
+		row, err := w.Reads.Mark(c.UserContext(), caller.Scope(), caller.Env, name)
+		if models.CodeOf(err) == models.NotFound {
+			row.Version, err = absent, nil
+		}
+		if err == nil {
+			err = insisted.Fits(row.Version)
+		}
+		if err != nil {
+			return err
+		}
+		if insisted.OfVersion() {
+			mark.Version = &row.Version
+		}
 	}
 	given := false
 	err = readMembers(c, func(member string, m body.Value) bool {
 		switch {
 		case member == "value":
-			given, mark.Value = true, m.Raw(handlers.CheckpointLimit)
+			given = true
+			if !m.Null() {
+				mark.Value = m.Raw(handlers.CheckpointLimit)
+			}
 		case member != "version":
 			return false
 		case !m.Null():
@@ -130,6 +124,7 @@ func (w *Work) putMark(d *handlers.Deps, c *fiber.Ctx) error {
 	status := fiber.StatusOK
 	if answer.Watermark.Version == 1 {
 		status = fiber.StatusCreated
+		c.Location("/v1/watermarks/" + url.PathEscape(name))
 	}
 	handlers.SetETag(c, answer.Watermark.Version)
 	return handlers.Answer(c, status, viewMark(*answer.Watermark))

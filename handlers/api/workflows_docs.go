@@ -9,7 +9,7 @@ type FlowSubmission struct {
 	Priority    int               `json:"priority" minimum:"0" maximum:"100" doc:"of tasks that name none"`
 	OnFailure   string            `json:"on_failure" enum:"continue,stop" doc:"stop: after a failure what has not started waits for a retry, rerun or cancel"`
 	Budget      BudgetInput       `json:"budget"`
-	FinishFirst bool              `json:"finish_first" doc:"its tasks age from its beginning: a workflow that has begun goes before the next one"`
+	FinishFirst bool              `json:"finish_first" doc:"its tasks, those added later too, go before those of workflows that came after it, whatever their critical paths"`
 	Labels      map[string]string `json:"labels"`
 	Lane        string            `json:"lane" doc:"of tasks that name none"`
 }
@@ -24,14 +24,15 @@ type FlowTask struct {
 var (
 	docFlowSubmit = handlers.Doc{
 		Tag: "workflows", Summary: "Submit a workflow", Body: FlowSubmission{},
-		Query: []handlers.Param{{Name: "return", Type: "string", Enum: []string{"minimal"}, About: "minimal leaves the ids of the tasks out"}},
+		Query: append([]handlers.Param{{Name: "return", Type: "string", Enum: []string{"minimal"}, About: "minimal leaves the ids of the tasks out"}}, dryParam...),
 		Once:  true, Detail: "Tasks take every field of POST /v1/tasks but idempotency_key.",
-		Replies: map[int]any{201: FlowView{}},
+		Replies: map[int]any{200: FlowDryView{}, 201: FlowView{}},
 	}
 	docFlows = handlers.Doc{
 		Tag: "workflows", Summary: "List workflows",
 		Query: handlers.ListParams(handlers.Param{Name: "state", Type: "string", Repeat: true, Enum: []string{"running", "succeeded", "failed", "cancelled", "paused"}},
-			handlers.Param{Name: "created_after", Type: "string"}, handlers.Param{Name: "created_before", Type: "string"}),
+			handlers.Param{Name: "created_after", Type: "string"}, handlers.Param{Name: "created_before", Type: "string"},
+			handlers.Param{Name: "schedule_id", Type: "string", Repeat: true, About: "whose runs made them, and what was rerun of those"}),
 		Replies: map[int]any{200: handlers.Page[FlowView]{}},
 	}
 	docFlow       = handlers.Doc{Tag: "workflows", Summary: "Read a workflow", Replies: map[int]any{200: FlowView{}}}
@@ -44,14 +45,18 @@ var (
 	docFlowEdit   = handlers.Doc{Tag: "workflows", Summary: "Raise a workflow's budget, change its priority or labels", Body: FlowEditInput{}, Replies: map[int]any{200: FlowView{}}}
 	docFlowPause  = handlers.Doc{Tag: "workflows", Summary: "Start nothing more of a workflow", Body: reason{}, BodyOptional: true, Replies: map[int]any{200: FlowView{}}}
 	docFlowResume = handlers.Doc{Tag: "workflows", Summary: "Let a paused workflow go on", Body: reason{}, BodyOptional: true, Replies: map[int]any{200: FlowView{}}}
-	docFlowRetry  = handlers.Doc{Tag: "workflows", Summary: "Give a workflow's dead letters another life", Body: reason{}, BodyOptional: true, Replies: map[int]any{200: FlowView{}}}
+	docFlowRetry  = handlers.Doc{Tag: "workflows", Summary: "Give a workflow's dead letters another life", Body: reason{}, BodyOptional: true, Replies: map[int]any{200: FlowView{}, 202: FlowView{}}, Detail: "The answer shows the workflow after it; 202: of more than 1,000 the rest follows."}
 	docFlowRerun  = handlers.Doc{
 		Tag: "workflows", Summary: "Run a task and all behind it again, as a new workflow", Body: RerunInput{}, Once: true,
-		Detail: "What lies before is handed over as it ended.", Replies: map[int]any{201: FlowView{}},
+		Detail: "What lies before is handed over as it ended.", Query: dryParam, Replies: map[int]any{200: FlowDryView{}, 201: FlowView{}},
 	}
-	docFlowGrow = handlers.Doc{Tag: "workflows", Summary: "Add tasks to a workflow that runs", Body: GrowInput{}, Once: true, Replies: map[int]any{201: FlowView{}}}
+	docFlowGrow = handlers.Doc{
+		Tag: "workflows", Summary: "Add tasks to a workflow that runs", Body: GrowInput{}, Once: true,
+		Query:  append([]handlers.Param{{Name: "return", Type: "string", Enum: []string{"minimal"}, About: "minimal leaves the ids of the tasks out"}}, dryParam...),
+		Detail: "All of them or none. The answer's tasks are those that were added.", Replies: map[int]any{200: FlowDryView{}, 201: FlowView{}},
+	}
 	docFlowSkip = handlers.Doc{
-		Tag: "workflows", Summary: "Pass a task over", Body: reason{}, Replies: map[int]any{200: TaskView{}},
+		Tag: "workflows", Summary: "Pass a task over", Body: reason{}, BodyOptional: true, Replies: map[int]any{200: TaskView{}},
 		Detail: "Whoever waits for it goes on as if it had succeeded, with the result null.",
 	}
 	docGraph      = handlers.Doc{Tag: "workflows", Summary: "Read a workflow's graph", Replies: map[int]any{200: GraphView{}}}

@@ -17,101 +17,176 @@ import (
 
 // GrowInput describes tasks that are added to a workflow.
 type GrowInput struct {
-	Tasks []FlowTask `json:"tasks" required:"true" doc:"at most 1,000; depends_on may name tasks that are there"`
+	Tasks []FlowTask `json:"tasks" required:"true" doc:"depends_on may name tasks that are there; with them a workflow has at most 100,000"`
+}
+
+// growth is a workflow that a body adds tasks to. What speaks against that as things stand is kept until it is known that the
+// call had not come before: then its first answer holds.
+type growth struct {
+	row     models.Workflow
+	there   map[models.ID]bool // its tasks when it was looked at
+	places  map[string]int     // of the body's tasks, by their keys
+	refused error
+}
+
+// keep keeps why the body is refused, where it is for a workflow that is there.
+func (g *growth) keep(err error) error {
+	if g == nil || err == nil {
+		return err
+	}
+	if g.refused == nil {
+		g.refused = err
+	}
+	return nil
+}
+
+// refuses says, and keeps, that the workflow does not take so many tasks: nothing of the body is written from then on.
+func (g *growth) refuses(tasks int) bool {
+	if g == nil {
+		return false
+	}
+	_ = g.keep(engine.Grows(&g.row, int64(tasks)))
+	return g.refused != nil
 }
 
 // grow adds tasks to a workflow that runs.
 func (w *Work) grow(d *handlers.Deps, c *fiber.Ctx) error {
-	if err := handlers.NoQuery(c); err != nil {
+	minimal, dry, err := howMade(c)
+	if err != nil {
 		return err
 	}
 	id, err := flowID(c)
 	if err != nil {
 		return err
 	}
-	text, err := handlers.ReadBody(c)
+	f, err := w.readGrowth(d, c, id, dry)
 	if err != nil {
 		return err
 	}
-	return handlers.Create(d, c, func(once *engine.Once) (*handlers.Made, error) {
-		for try := 0; ; try++ {
-			made, err := w.growOnce(d, c, id, text, once)
-			if models.CodeOf(err) != models.Stale || try == 5 {
-				return made, err
-			}
-		}
-	})
+	if dry {
+		return w.dryGrowth(d, c, f)
+	}
+	return handlers.Create(d, c, func(once *engine.Once) (*handlers.Made, error) { return w.makeGrowth(d, c, f, once, minimal) })
 }
 
-// growOnce looks at the keys that are there and adds the tasks, unless somebody else has added some meanwhile.
-func (w *Work) growOnce(d *handlers.Deps, c *fiber.Ctx, id models.ID, text []byte, once *engine.Once) (*handlers.Made, error) {
-	caller := handlers.CallerOf(c)
-	row, err := w.Reads.Workflow(c.UserContext(), caller.Scope(), caller.Env, id)
+// dryGrowth says what would happen to tasks that are to be added.
+func (w *Work) dryGrowth(d *handlers.Deps, c *fiber.Ctx, f *flowReader) error {
+	if f.grown.refused != nil {
+		return f.grown.refused
+	}
+	return w.dryFlow(d, c, f.pending, f.read, engine.Grows(&f.grown.row, int64(f.read)))
+}
+
+// readGrowth reads the tasks that are to be added; many are written to the side as they come.
+func (w *Work) readGrowth(d *handlers.Deps, c *fiber.Ctx, id models.ID, dry bool) (*flowReader, error) {
+	row, members, err := w.lookAt(c, id)
 	if err != nil {
 		return nil, err
 	}
-	known, err := w.Reads.Members(c.UserContext(), caller.Scope(), caller.Env, id)
+	from, read, err := stream(c)
 	if err != nil {
 		return nil, err
 	}
-	f := &flowReader{tasks: reader(d, c)}
+	f := &flowReader{tasks: reader(d, c), at: "body", id: id, outside: -1, dry: dry, known: len(members)}
+	f.grown = &growth{row: row, there: make(map[models.ID]bool, len(members)), places: map[string]int{}}
 	_ = json.Unmarshal(row.Input, &f.input) // written by submit alone
-	f.tasks.graph, f.tasks.lane, f.tasks.priority, f.known = dag.New(), f.input.Lane, row.Priority, len(known)
-	for _, m := range known {
+	f.tasks.graph, f.tasks.lane, f.tasks.priority = dag.New(), f.input.Lane, row.Priority
+	f.stager = w.newStager(d, c, id)
+	f.stager.staging.ID = d.Mint() // a workflow grows more than once
+	f.stager.inside = f.inside()
+	for _, m := range members {
 		f.tasks.graph.Declare(m.Key)
 		f.tasks.ids = append(f.tasks.ids, m.ID)
+		f.grown.there[m.ID], f.stager.vouched[m.ID] = true, true
 	}
-	tasks, err := readGrowth(f, text)
+	err = body.Stream(from, "body", "tasks", f.tasks.problem, func(_ string, v body.Value) error {
+		v.Wrong("there is no such field")
+		return nil
+	}, f.task)
+	read()
 	if err != nil {
 		return nil, err
 	}
-	answer, err := ask(d, c, func(cmd *engine.Command) {
-		cmd.Submit = &engine.Submit{Env: caller.Env, Tasks: tasks, Into: id, Grown: row.Grown, Once: once}
-	})
-	if err != nil {
-		return nil, err
-	}
-	if answer.Replay {
-		return w.flowBefore(d, c, answer.Made, false), nil
-	}
-	v := viewFlow(answer.Submitted.Workflow, nil, d.Now())
-	v.Tasks = map[string]string{}
-	for i := range tasks {
-		v.Tasks[tasks[i].Key] = tasks[i].ID.Text(models.TaskPrefix)
-	}
-	return &handlers.Made{Status: fiber.StatusCreated, Location: "/v1/workflows/" + v.ID, Body: v}, nil
-}
-
-func readGrowth(f *flowReader, text []byte) ([]engine.NewTask, error) {
-	p := f.tasks.problem
-	v, err := body.Open(text, "body", p)
-	if err != nil {
-		return nil, err
-	}
-	var tasks []engine.NewTask
-	given := false
-	v.Members(func(name string, m body.Value) {
-		if name != "tasks" {
-			m.Wrong("there is no such field")
-			return
-		}
-		given = true
-		n := m.Elements(func(i int, e body.Value) {
-			if i < stageAbove {
-				tasks = append(tasks, f.tasks.task(e))
-			}
-		})
-		if n > stageAbove || n == 0 && m.IsArray() {
-			m.Wrong("must have 1 to %d entries", stageAbove)
-		}
-	})
-	if !given {
-		p.Addf("body.tasks", "is required, with at least one task")
+	if f.read == 0 && !f.tasks.problem.Any() {
+		f.tasks.problem.Addf("body.tasks", "is required, with at least one task")
 	}
 	if err := f.tasks.err(); err != nil {
 		return nil, err
 	}
-	return tasks, f.sound()
+	return f, f.grown.keep(f.sound())
+}
+
+// lookAt reads a workflow and the keys of its tasks.
+func (w *Work) lookAt(c *fiber.Ctx, id models.ID) (models.Workflow, []postgres.Member, error) {
+	caller := handlers.CallerOf(c)
+	row, err := w.Reads.Workflow(c.UserContext(), caller.Scope(), caller.Env, id) // before its keys: what comes between is noticed
+	if err != nil {
+		return row, nil, err
+	}
+	members, err := w.Reads.Members(c.UserContext(), caller.Scope(), caller.Env, id)
+	return row, members, err
+}
+
+func (w *Work) makeGrowth(d *handlers.Deps, c *fiber.Ctx, f *flowReader, once *engine.Once, minimal bool) (*handlers.Made, error) {
+	if len(f.stager.ids) > 0 {
+		if err := f.flush(); err != nil {
+			return nil, err
+		}
+	}
+	answer, err := w.addGrowth(d, c, f, once)
+	for tries, more := edits(0), true; more; {
+		if more, err = tries.again(c.UserContext(), err); more {
+			if err = w.lookAgain(c, f); err == nil {
+				answer, err = w.addGrowth(d, c, f, once)
+			}
+		}
+	}
+	switch {
+	case f.grown.refused != nil && (err != nil || !answer.Replay):
+		return nil, f.grown.refused
+	case err != nil:
+		return nil, err
+	case answer.Replay:
+		return w.flowBefore(d, c, answer.Made, minimal), nil
+	}
+	v := viewFlow(answer.Submitted.Workflow, nil, d.Now())
+	if !minimal {
+		v.Tasks = map[string]string{}
+		for n := f.known; n < f.tasks.graph.Len(); n++ {
+			v.Tasks[f.tasks.graph.Key(dag.Node(n))] = f.tasks.ids[n].Text(models.TaskPrefix)
+		}
+	}
+	return &handlers.Made{Status: fiber.StatusCreated, Location: "/v1/workflows/" + v.ID, Body: v}, nil
+}
+
+// addGrowth adds what was read. Of a body that is refused the brain is asked all the same whether the call had come before:
+// about a staging that there is not, for what was written of the body is never to be seen.
+func (w *Work) addGrowth(d *handlers.Deps, c *fiber.Ctx, f *flowReader, once *engine.Once) (*engine.Answer, error) {
+	if f.grown.refused != nil {
+		f.stager.staging = models.Staging{ID: d.Mint()}
+	}
+	if len(f.stager.ids) > 0 || f.grown.refused != nil {
+		return f.stager.extend(f.grown.row.Grown, once)
+	}
+	return ask(d, c, func(cmd *engine.Command) {
+		cmd.Submit = &engine.Submit{Env: handlers.CallerOf(c).Env, Tasks: f.pending, Into: f.id, Grown: f.grown.row.Grown, Once: once}
+	})
+}
+
+// lookAgain reads a workflow that somebody else has added tasks to meanwhile: their keys may be the body's.
+func (w *Work) lookAgain(c *fiber.Ctx, f *flowReader) error {
+	row, members, err := w.lookAt(c, f.id)
+	if err != nil {
+		return err
+	}
+	f.grown.row = row
+	p := &body.Problems{}
+	for _, m := range members {
+		if place, taken := f.grown.places[m.Key]; taken && !f.grown.there[m.ID] {
+			p.Addf(body.Dot(body.At("body.tasks", place), "key"), "the key %q stands twice", m.Key)
+		}
+	}
+	return p.Err(models.InvalidDAG)
 }
 
 // RerunInput is the body of a rerun.
@@ -122,7 +197,8 @@ type RerunInput struct {
 
 // rerun makes a new workflow of a task and all behind it; what lies before is handed over as it ended.
 func (w *Work) rerun(d *handlers.Deps, c *fiber.Ctx) error {
-	if err := handlers.NoQuery(c); err != nil {
+	dry, err := handlers.DryRun(c)
+	if err != nil {
 		return err
 	}
 	id, err := flowID(c)
@@ -136,22 +212,20 @@ func (w *Work) rerun(d *handlers.Deps, c *fiber.Ctx) error {
 	if err := checkReason(in.Reason, false); err != nil {
 		return err
 	}
+	if dry {
+		old, tasks, err := w.toRerun(d, c, id, in.From)
+		if err != nil {
+			return err
+		}
+		return w.dryFlow(d, c, tasks[:min(len(tasks), stageAbove)], len(tasks), overBudget(&old.Budget, len(tasks)))
+	}
 	return handlers.Create(d, c, func(once *engine.Once) (*handlers.Made, error) {
-		caller := handlers.CallerOf(c)
-		old, err := w.Reads.Workflow(c.UserContext(), caller.Scope(), caller.Env, id)
+		old, tasks, err := w.toRerun(d, c, id, in.From)
 		if err != nil {
 			return nil, err
 		}
-		rows, edges, before, err := w.behind(c, id, in.From)
-		if err != nil {
-			return nil, err
-		}
-		tasks, err := anew(d, caller, rows, edges)
-		if err != nil {
-			return nil, err
-		}
-		flow := &engine.NewWorkflow{ID: d.Mint(), Name: old.Name, Priority: old.Priority, Input: old.Input, Stops: old.Stops, Budget: old.Budget, RerunOf: id}
-		answer, err := w.makeAnew(d, c, flow, tasks, before, once)
+		flow := &engine.NewWorkflow{ID: d.Mint(), Name: old.Name, Priority: old.Priority, Input: old.Input, Stops: old.Stops, Budget: old.Budget, RerunOf: id, Schedule: madeBy(old.Input)}
+		answer, err := w.makeAnew(d, c, flow, tasks, once)
 		if err != nil {
 			return nil, err
 		}
@@ -167,8 +241,33 @@ func (w *Work) rerun(d *handlers.Deps, c *fiber.Ctx) error {
 	})
 }
 
-// makeAnew submits the tasks of a rerun; many are written to the side first, and then what lies before must have ended.
-func (w *Work) makeAnew(d *handlers.Deps, c *fiber.Ctx, flow *engine.NewWorkflow, tasks []engine.NewTask, before map[models.ID]models.State, once *engine.Once) (*engine.Answer, error) {
+// madeBy is the schedule whose run made a workflow, zero when none did.
+func madeBy(input json.RawMessage) models.ID {
+	var in FlowInput
+	if json.Unmarshal(input, &in) != nil {
+		return models.ID{}
+	}
+	return scheduleOf(&Input{ScheduleID: in.ScheduleID})
+}
+
+// toRerun reads a workflow and makes tasks like the one of a key and all behind it.
+func (w *Work) toRerun(d *handlers.Deps, c *fiber.Ctx, id models.ID, from string) (old models.Workflow, tasks []engine.NewTask, err error) {
+	caller := handlers.CallerOf(c)
+	if old, err = w.Reads.Workflow(c.UserContext(), caller.Scope(), caller.Env, id); err != nil {
+		return old, nil, err
+	}
+	rows, edges, err := w.behind(c, id, from)
+	if err != nil {
+		return old, nil, err
+	}
+	if tasks, err = anew(d, caller, rows, edges); err == nil {
+		err = w.refed(c, rows, tasks)
+	}
+	return old, tasks, err
+}
+
+// makeAnew submits the tasks of a rerun; many are written to the side first.
+func (w *Work) makeAnew(d *handlers.Deps, c *fiber.Ctx, flow *engine.NewWorkflow, tasks []engine.NewTask, once *engine.Once) (*engine.Answer, error) {
 	if len(tasks) <= stageAbove {
 		return ask(d, c, func(cmd *engine.Command) {
 			cmd.Submit = &engine.Submit{Env: handlers.CallerOf(c).Env, Tasks: tasks, Workflow: flow, Once: once}
@@ -179,18 +278,7 @@ func (w *Work) makeAnew(d *handlers.Deps, c *fiber.Ctx, flow *engine.NewWorkflow
 		inside[tasks[i].ID] = true
 	}
 	s := w.newStager(d, c, flow.ID)
-	s.settled = map[models.ID]models.State{}
-	for i := range tasks {
-		for _, dep := range tasks[i].DependsOn {
-			if inside[dep.Task] {
-				continue
-			}
-			if state, known := before[dep.Task]; !known || dep.On.After(state) == models.EdgeOpen {
-				return nil, models.Errorf(models.StateConflict, "%s lies before the rerun and has not ended: more than %d tasks are rerun only when it has", dep.Task.Text(models.TaskPrefix), stageAbove)
-			}
-			s.settled[dep.Task] = before[dep.Task]
-		}
-	}
+	s.inside = func(id models.ID) bool { return inside[id] }
 	for first := 0; first < len(tasks); first += stageAbove {
 		if err := s.part(tasks[first:min(first+stageAbove, len(tasks))], first); err != nil {
 			return nil, err
@@ -200,16 +288,16 @@ func (w *Work) makeAnew(d *handlers.Deps, c *fiber.Ctx, flow *engine.NewWorkflow
 }
 
 // behind reads the task of a key and all that wait for it, however far, in their order, with the edges between tasks of the
-// workflow and into it, and what the others of the workflow ended as.
-func (w *Work) behind(c *fiber.Ctx, flow models.ID, from string) ([]postgres.TaskRow, []models.Edge, map[models.ID]models.State, error) {
+// workflow and into it.
+func (w *Work) behind(c *fiber.Ctx, flow models.ID, from string) ([]postgres.TaskRow, []models.Edge, error) {
 	caller := handlers.CallerOf(c)
 	nodes, edges, _, err := w.Reads.Graph(c.UserContext(), caller.Scope(), caller.Env, flow, handlers.WorkflowMost)
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, nil, err
 	}
 	members, err := w.Reads.Members(c.UserContext(), caller.Scope(), caller.Env, flow)
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, nil, err
 	}
 	wanted := map[models.ID]bool{}
 	for _, m := range members {
@@ -218,7 +306,7 @@ func (w *Work) behind(c *fiber.Ctx, flow models.ID, from string) ([]postgres.Tas
 		}
 	}
 	if len(wanted) == 0 {
-		return nil, nil, nil, models.Invalid("body.from", "there is no task with the key %q", handlers.Shorten(from, 80))
+		return nil, nil, models.Invalid("body.from", "there is no task with the key %q", handlers.Shorten(from, 80))
 	}
 	next := map[models.ID][]models.ID{}
 	edges = slices.DeleteFunc(edges, func(e models.Edge) bool { return e.On > models.OnFinished })
@@ -237,12 +325,6 @@ func (w *Work) behind(c *fiber.Ctx, flow models.ID, from string) ([]postgres.Tas
 			}
 		}
 	}
-	before := make(map[models.ID]models.State, len(nodes))
-	for _, n := range nodes {
-		if !wanted[n.ID] {
-			before[n.ID] = n.EndState
-		}
-	}
 	of := make(map[models.ID]bool, len(nodes))
 	for _, n := range nodes {
 		of[n.ID] = true
@@ -251,13 +333,13 @@ func (w *Work) behind(c *fiber.Ctx, flow models.ID, from string) ([]postgres.Tas
 	for part := range slices.Chunk(ids, stageAbove) {
 		some, err := w.Reads.TasksByID(c.UserContext(), caller.Scope(), caller.Env, part, postgres.Include{Payload: true})
 		if err != nil {
-			return nil, nil, nil, err
+			return nil, nil, err
 		}
 		rows = append(rows, some...)
 	}
 	rows = slices.DeleteFunc(rows, func(r postgres.TaskRow) bool { return !of[r.ID] || !r.Parent.IsZero() })
 	slices.SortFunc(rows, func(a, b postgres.TaskRow) int { return a.ID.Compare(b.ID) })
-	return rows, edges, before, nil
+	return rows, edges, nil
 }
 
 // anew makes tasks like the given ones. They wait for each other as those did, and for what lay before as it ended.

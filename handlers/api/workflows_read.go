@@ -20,6 +20,7 @@ func (w *Work) workflowRoutes() []handlers.Route {
 		handlers.Route{Method: "GET", Path: "/v1/workflows", Scopes: read, Handler: w.listFlows, Doc: docFlows},
 		handlers.Route{Method: "GET", Path: "/v1/workflows/:id", Scopes: read, Handler: w.getFlow, Doc: docFlow},
 		handlers.Route{Method: "GET", Path: "/v1/workflows/:id/graph", Scopes: read, Handler: w.graph, Doc: docGraph},
+		handlers.Route{Method: "GET", Path: "/v1/workflows/:id/trace", Scopes: read, Handler: w.traceFlow, Doc: docFlowTrace},
 		handlers.Route{Method: "GET", Path: "/v1/workflows/:id/events", Scopes: read, Handler: w.followFlow, Doc: docFlowEvents, Long: true},
 		handlers.Route{Method: "PATCH", Path: "/v1/workflows/:id", Scopes: write, Handler: w.editFlow, Doc: docFlowEdit},
 		handlers.Route{Method: "POST", Path: "/v1/workflows/:id/cancel", Scopes: write, Handler: w.cancelFlow, Doc: docFlowCancel},
@@ -27,7 +28,7 @@ func (w *Work) workflowRoutes() []handlers.Route {
 		handlers.Route{Method: "POST", Path: "/v1/workflows/:id/resume", Scopes: write, Handler: w.resumeFlow, Doc: docFlowResume},
 		handlers.Route{Method: "POST", Path: "/v1/workflows/:id/retry", Scopes: write, Handler: w.retryFlow, Doc: docFlowRetry},
 		handlers.Route{Method: "POST", Path: "/v1/workflows/:id/rerun", Scopes: write, Handler: w.rerun, Doc: docFlowRerun},
-		handlers.Route{Method: "POST", Path: "/v1/workflows/:id/tasks", Scopes: write, Handler: w.grow, Doc: docFlowGrow},
+		handlers.Route{Method: "POST", Path: "/v1/workflows/:id/tasks", Scopes: write, Handler: w.grow, MaxBody: handlers.BulkLimit, Bulk: true, Doc: docFlowGrow},
 		handlers.Route{Method: "POST", Path: "/v1/workflows/:id/tasks/:key/skip", Scopes: write, Handler: w.skipTask, Doc: docFlowSkip},
 	)
 }
@@ -46,7 +47,11 @@ type FlowView struct {
 	Budget       *BudgetView       `json:"budget"`
 	CriticalPath []string          `json:"critical_path" doc:"keys of the longest path; null in lists and beyond 20,000 tasks"`
 	Tasks        map[string]string `json:"tasks,omitempty" doc:"ids by key, when it is made"`
+	Feasible     *bool             `json:"feasible,omitempty" doc:"when it is made: false where one of the first 16 tasks with a deadline or an expiry is expected to start too late, true where all are expected in time; left out where nothing can be said"`
+	Late         []string          `json:"infeasible,omitempty" doc:"when it is made: the keys of those that are expected too late"`
 	RerunOf      *string           `json:"rerun_of" doc:"the workflow it is a rerun of"`
+	ScheduleID   *string           `json:"schedule_id" doc:"whose run made it, or what it is a rerun of"`
+	RunID        *string           `json:"run_id"`
 	CreatedAt    handlers.Time     `json:"created_at"`
 	UpdatedAt    handlers.Time     `json:"updated_at"`
 	FinishedAt   handlers.Time     `json:"finished_at"`
@@ -58,6 +63,7 @@ func viewFlow(row *models.Workflow, path []string, now models.Instant) *FlowView
 	v := &FlowView{
 		ID: row.ID.Text(models.WorkflowPrefix), Name: row.Name, State: row.State.String(), Priority: row.Priority, OnFailure: "continue",
 		Lane: handlers.Null(in.Lane), Labels: mapOf(in.Labels), Counts: map[string]int32{}, CriticalPath: path,
+		ScheduleID: handlers.Null(in.ScheduleID), RunID: handlers.Null(in.RunID),
 		CreatedAt: handlers.Time(row.CreatedAt), UpdatedAt: handlers.Time(row.UpdatedAt), FinishedAt: handlers.Time(row.FinishedAt),
 	}
 	v.FinishFirst, v.Budget = in.FinishFirst, viewBudget(row, now)
@@ -74,13 +80,15 @@ func viewFlow(row *models.Workflow, path []string, now models.Instant) *FlowView
 	return v
 }
 
-func (w *Work) listFlows(d *handlers.Deps, c *fiber.Ctx) error {
-	q, err := handlers.ReadList(d, c, "state", "=created_after", "=created_before")
+// readFlowList reads which workflows a list shows.
+func readFlowList(d *handlers.Deps, c *fiber.Ctx, more ...string) (*handlers.ListQuery, *postgres.WorkflowFilter, error) {
+	q, err := handlers.ReadList(d, c, append(more, "state", "=created_after", "=created_before")...)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	p := &body.Problems{}
 	f := &postgres.WorkflowFilter{Desc: q.Desc, Limit: q.Limit + 1, CreatedAfter: moment(p, q, "created_after"), CreatedBefore: moment(p, q, "created_before")}
+	f.Schedules = typedIDs(p, q, "schedule_id", models.SchedulePrefix)
 	for _, word := range q.Values["state"] {
 		state, ok := parseFlowState(word)
 		if !ok {
@@ -89,9 +97,15 @@ func (w *Work) listFlows(d *handlers.Deps, c *fiber.Ctx) error {
 		f.States = append(f.States, state)
 	}
 	if err := p.Err(models.ValidationFailed); err != nil {
-		return err
+		return nil, nil, err
 	}
-	if _, err := q.After(&f.After); err != nil {
+	_, err = q.After(&f.After)
+	return q, f, err
+}
+
+func (w *Work) listFlows(d *handlers.Deps, c *fiber.Ctx) error {
+	q, f, err := readFlowList(d, c, "schedule_id")
+	if err != nil {
 		return err
 	}
 	caller := handlers.CallerOf(c)
@@ -103,7 +117,13 @@ func (w *Work) listFlows(d *handlers.Deps, c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
+	return answerFlows(w, c, q, f, page)
+}
+
+// answerFlows answers a page of workflows, with their number where that was asked.
+func answerFlows[T any](w *Work, c *fiber.Ctx, q *handlers.ListQuery, f *postgres.WorkflowFilter, page *handlers.Page[T]) error {
 	if q.Count {
+		caller := handlers.CallerOf(c)
 		n, more, err := w.Reads.CountWorkflows(c.UserContext(), caller.Scope(), caller.Env, f)
 		if err != nil {
 			return err

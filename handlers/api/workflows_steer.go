@@ -22,11 +22,15 @@ func (w *Work) steer(d *handlers.Deps, c *fiber.Ctx, fill func(*engine.Steer)) e
 	if err != nil {
 		return err
 	}
-	if _, err := ask(d, c, func(cmd *engine.Command) {
+	answer, err := ask(d, c, func(cmd *engine.Command) {
 		cmd.Steer = &engine.Steer{Env: handlers.CallerOf(c).Env, Workflow: id, Reason: why}
 		fill(cmd.Steer)
-	}); err != nil {
+	})
+	switch {
+	case err != nil:
 		return err
+	case answer.Cursor != nil: // it goes on
+		return w.showFlow(d, c, fiber.StatusAccepted, id)
 	}
 	return w.showFlow(d, c, fiber.StatusOK, id)
 }
@@ -62,11 +66,20 @@ func (w *Work) editFlow(d *handlers.Deps, c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	if version := handlers.IfMatch(c); version >= 0 {
+	caller := handlers.CallerOf(c)
+	if insisted := handlers.IfMatch(c); insisted.OfVersion() {
+		row, err := w.Reads.Workflow(c.UserContext(), caller.Scope(), caller.Env, id)
+		if err != nil {
+			return err
+		}
+		version := int64(row.UpdatedAt)
+		if err := insisted.Fits(version); err != nil {
+			return err
+		}
 		edit.Version = &version
 	}
 	if _, err := ask(d, c, func(cmd *engine.Command) {
-		cmd.Steer = &engine.Steer{Env: handlers.CallerOf(c).Env, Workflow: id, Edit: edit}
+		cmd.Steer = &engine.Steer{Env: caller.Env, Workflow: id, Edit: edit}
 	}); err != nil {
 		return err
 	}
@@ -136,7 +149,7 @@ func (w *Work) skipTask(d *handlers.Deps, c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	why, err := readReason(c, true)
+	why, err := readReason(c, false)
 	if err != nil {
 		return err
 	}

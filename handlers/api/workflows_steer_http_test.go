@@ -94,7 +94,8 @@ func TestAWorkflowThatStopsIsRetried(t *testing.T) {
 	if why.rows("blocked_by")[0].str("reason") != "workflow_stopped" {
 		t.Errorf("c is blocked: %s", why.text)
 	}
-	if again := s.want(s.call("POST", "/v1/workflows/"+id+"/retry", s.acme, nil), 200, ""); again.str("on_failure") != "stop" {
+	again := s.want(s.call("POST", "/v1/workflows/"+id+"/retry", s.acme, nil), 200, "")
+	if again.str("on_failure") != "stop" || again.str("state") != "running" || again.at("counts").num("dead_letter") != 0 || again.at("counts").num("ready") != 2 {
 		t.Errorf("retried %s", again.text)
 	}
 	for range 3 {
@@ -109,7 +110,7 @@ func TestSkipATaskOfAWorkflow(t *testing.T) {
 	w := s.register(s.acme, nil)
 	made := s.want(s.call("POST", "/v1/workflows", s.acme, chain("first one", "b")), 201, "")
 	path := "/v1/workflows/" + made.str("id") + "/tasks/"
-	s.refused(s.call("POST", path+"first%20one/skip", s.acme, map[string]any{}), "body.reason")
+	s.refused(s.call("POST", path+"first%20one/skip", s.acme, map[string]any{"reason": 1}), "body.reason")
 	s.want(s.call("POST", path+"nothing/skip", s.acme, map[string]any{"reason": "r"}), 404, "not_found")
 	s.want(s.call("POST", path+"first%20one/skip", s.blue, map[string]any{"reason": "r"}), 404, "not_found")
 	if skipped := s.want(s.call("POST", path+"first%20one/skip", s.acme, map[string]any{"reason": "not tonight"}), 200, ""); skipped.str("state") != "skipped" || skipped.body["result"] != nil {
@@ -121,6 +122,11 @@ func TestSkipATaskOfAWorkflow(t *testing.T) {
 		t.Errorf("the next one: %v", lease.body)
 	}
 	s.want(s.call("POST", path+"b/skip", s.acme, map[string]any{"reason": "r"}), 409, "state_conflict")
+
+	other := s.want(s.call("POST", "/v1/workflows", s.acme, chain("a", "b")), 201, "").str("id") // a reason may be left out
+	if skipped := s.want(s.call("POST", "/v1/workflows/"+other+"/tasks/a/skip", s.acme, nil), 200, ""); skipped.str("state") != "skipped" {
+		t.Errorf("without a reason: %s", skipped.text)
+	}
 }
 
 func TestAWorkflowGrows(t *testing.T) {
@@ -232,10 +238,24 @@ func TestALargeRerunIsHandedWhatEnded(t *testing.T) {
 	}
 	body["tasks"] = append(tasks, map[string]any{"key": "never", "type": "t", "depends_on": []any{"b", map[string]any{"key": "a", "on": "failed"}}})
 	id := s.want(s.call("POST", "/v1/workflows?return=minimal", s.acme, body), 201, "").str("id")
-	s.want(s.call("POST", "/v1/workflows/"+id+"/rerun", s.acme, map[string]any{"from": "b"}), 409, "state_conflict")
+	dry := s.want(s.call("POST", "/v1/workflows/"+id+"/rerun?dry_run=true", s.acme, map[string]any{"from": "b"}), 200, "")
+	if dry.num("tasks") != 1102 || len(dry.rows("refusals")) != 0 || dry.str("lane") != "batch" {
+		t.Errorf("dry %s", dry.text)
+	}
+	s.refused(s.call("POST", "/v1/workflows/"+id+"/rerun?dry_run=true", s.acme, map[string]any{"from": "x"}), "body.from")
+	early := s.want(s.call("POST", "/v1/workflows/"+id+"/rerun", s.acme, map[string]any{"from": "b"}), 201, "")
+	s.await("its entry", func() bool {
+		return s.task(s.acme, early.at("tasks").str("b")).num("remaining_dependencies") == 1
+	})
+	if n := len(s.call("GET", "/v1/workflows", s.acme, nil).rows("data")); n != 2 {
+		t.Errorf("%d workflows: a dry run has made one", n)
+	}
 	w.report(done(w.claim(1, 5)[0], map[string]any{"of": "a"}))
-	s.want(s.call("POST", "/v1/workflows/"+id+"/cancel", s.acme, nil), 202, "")
-	s.await("the cancel", func() bool { return s.call("GET", "/v1/workflows/"+id, s.acme, nil).str("state") == "cancelled" })
+	s.await("what waited for the first run", func() bool { return s.task(s.acme, early.at("tasks").str("b")).str("state") == "ready" })
+	for _, flow := range []string{id, early.str("id")} {
+		s.want(s.call("POST", "/v1/workflows/"+flow+"/cancel", s.acme, nil), 202, "")
+		s.await("the cancel", func() bool { return s.call("GET", "/v1/workflows/"+flow, s.acme, nil).str("state") == "cancelled" })
+	}
 	again := s.want(s.call("POST", "/v1/workflows/"+id+"/rerun", s.acme, map[string]any{"from": "b"}), 201, "")
 	if len(again.at("tasks").body) != 1102 {
 		t.Errorf("%d tasks again", len(again.at("tasks").body))
@@ -257,7 +277,7 @@ func TestADeadDependencyIsNamed(t *testing.T) {
 	made := s.want(s.call("POST", "/v1/workflows", s.acme, chain("a", "b")), 201, "")
 	w.report(broken(w.claim(1, 5)[0]))
 	why := s.want(s.call("GET", "/v1/tasks/"+made.at("tasks").str("b")+"/explain", s.acme, nil), 200, "").rows("blocked_by")
-	if len(why) != 2 || why[0].str("reason") != "dependencies" || why[1].str("reason") != "dependency_dead" || !strings.HasPrefix(why[1].str("detail"), "a: ") {
+	if len(why) != 2 || why[0].str("reason") != "dependencies" || why[1].str("reason") != "dependency_dead" || !strings.HasPrefix(why[1].str("detail"), "a (task_") {
 		t.Errorf("b is blocked by %v", why)
 	}
 }

@@ -18,6 +18,9 @@ type FlowInput struct {
 	Labels      map[string]string `json:"labels,omitempty"`
 	Lane        string            `json:"lane,omitempty"`
 	FinishFirst bool              `json:"finish_first,omitempty"`
+	BatchSize   int               `json:"batch_size,omitempty"` // of a batch of items
+	ScheduleID  string            `json:"schedule_id,omitempty"`
+	RunID       string            `json:"run_id,omitempty"`
 }
 
 // flowReader reads the body of a workflow as it arrives.
@@ -27,14 +30,17 @@ type flowReader struct {
 	id     models.ID
 	name   string
 	input  FlowInput
-	stops  bool // on_failure: stop
-	budget models.Budget
-	known  int // tasks that stood in the graph before the body's
+	at     string // where it stands in the body
+	stops  bool   // on_failure: stop
+	budget models.FlowBudget
+	known  int     // tasks that stood in the graph before the body's
+	grown  *growth // the workflow that the tasks are added to; nil: a new one
 
 	pending []engine.NewTask // read and neither submitted nor staged
 	open    []openTask       // those of pending that take what the workflow says
 	read    int
 	outside int // the first task that waits for one outside the body; -1: none
+	dry     bool
 	given   struct{ name, tasks bool }
 }
 
@@ -45,29 +51,29 @@ type openTask struct {
 }
 
 func (w *Work) submitFlow(d *handlers.Deps, c *fiber.Ctx) error {
-	values, err := handlers.ReadQuery(c, "return")
+	minimal, dry, err := howMade(c)
 	if err != nil {
 		return err
 	}
-	minimal := len(values["return"]) == 1 && values["return"][0] == "minimal"
-	if len(values["return"]) > 0 && !minimal {
-		return handlers.QueryError("return", "it is minimal, or left out")
-	}
-	f, err := w.readFlow(d, c)
+	f, err := w.readFlow(d, c, dry)
 	if err != nil {
 		return err
+	}
+	if dry {
+		return w.dryFlow(d, c, f.pending, f.read, overBudget(&f.budget, f.read))
 	}
 	return handlers.Create(d, c, func(once *engine.Once) (*handlers.Made, error) { return w.makeFlow(d, c, f, once, minimal) })
 }
 
-func (w *Work) readFlow(d *handlers.Deps, c *fiber.Ctx) (*flowReader, error) {
+func (w *Work) readFlow(d *handlers.Deps, c *fiber.Ctx, dry bool) (*flowReader, error) {
 	from, read, err := stream(c)
 	if err != nil {
 		return nil, err
 	}
-	f := &flowReader{tasks: reader(d, c), id: d.Mint(), outside: -1}
+	f := &flowReader{tasks: reader(d, c), at: "body", id: d.Mint(), outside: -1, dry: dry}
 	f.tasks.graph = dag.New()
 	f.stager = w.newStager(d, c, f.id)
+	f.stager.inside = f.inside()
 	err = body.Stream(from, "body", "tasks", f.tasks.problem, f.member, f.task)
 	read()
 	if err != nil {
@@ -78,6 +84,17 @@ func (w *Work) readFlow(d *handlers.Deps, c *fiber.Ctx) (*flowReader, error) {
 		return nil, err
 	}
 	return f, f.sound()
+}
+
+// inside says whether a task is of the body, as far as it has been read.
+func (f *flowReader) inside() func(models.ID) bool {
+	own, seen := map[models.ID]bool{}, f.known
+	return func(id models.ID) bool {
+		for ; seen < len(f.tasks.ids); seen++ {
+			own[f.tasks.ids[seen]] = true
+		}
+		return own[id]
+	}
 }
 
 // member reads what stands beside the tasks.
@@ -110,7 +127,7 @@ func (f *flowReader) shared(name string, v body.Value) {
 		f.input.Labels = v.Words(handlers.LabelsMost, maxKeyBytes, maxKeyBytes)
 		return
 	}
-	if len(f.stager.ids) > 0 {
+	if f.stager != nil && len(f.stager.ids) > 0 { // a schedule's workflow is never staged
 		v.Wrong("must stand before the tasks in a body of more than %d tasks", stageAbove)
 		return
 	}
@@ -132,13 +149,16 @@ func (f *flowReader) shared(name string, v body.Value) {
 
 func (f *flowReader) task(i int, v body.Value) error {
 	f.given.tasks = true
-	if i == handlers.WorkflowMost {
-		return models.Invalid("body.tasks", "a workflow has at most %d tasks", handlers.WorkflowMost)
+	if f.known+i >= handlers.WorkflowMost {
+		most := models.Invalid("body.tasks", "a workflow has at most %d tasks, this one would have more", handlers.WorkflowMost)
+		if err := f.grown.keep(most); err != nil || i >= handlers.WorkflowMost {
+			return most
+		}
 	}
 	if f.tasks.problem.Full() {
 		return f.tasks.problem.Err(models.ValidationFailed)
 	}
-	if len(f.pending) == stageAbove && !f.tasks.problem.Any() {
+	if len(f.pending) == stageAbove && !f.dry && !f.tasks.problem.Any() {
 		if err := f.flush(); err != nil {
 			return err
 		}
@@ -148,6 +168,9 @@ func (f *flowReader) task(i int, v body.Value) error {
 	if f.tasks.problem.Any() {
 		return nil // nothing of this body will be written any more
 	}
+	if f.dry && len(f.pending) == stageAbove {
+		return nil // it was read for what may be wrong with it
+	}
 	if !t.given.lane || !t.given.priority {
 		f.open = append(f.open, openTask{len(f.pending), !t.given.lane, !t.given.priority})
 	}
@@ -155,21 +178,20 @@ func (f *flowReader) task(i int, v body.Value) error {
 		f.outside = i
 	}
 	f.pending = append(f.pending, t.task)
+	if f.grown != nil {
+		f.grown.places[t.task.Key] = i
+	}
 	return nil
 }
 
 // flush writes what was read to the side.
 func (f *flowReader) flush() error {
-	if f.tasks.problem.Any() || f.tasks.denied != nil || f.tasks.graph.Faulty() {
+	if f.tasks.problem.Any() || f.tasks.denied != nil || f.tasks.graph.Faulty() || f.grown.refuses(f.read) {
 		f.pending, f.open = f.pending[:0], f.open[:0] // it is refused at the end, with all that is wrong
 		return nil
 	}
 	first := f.read - len(f.pending)
-	if f.outside >= 0 {
-		return models.Invalid(body.Dot(body.At("body.tasks", f.outside), "depends_on"),
-			"waiting for a task outside is not available in a body of more than %d tasks", stageAbove)
-	}
-	if err := f.stager.part(f.pending, first); err != nil {
+	if err := f.grown.keep(f.stager.part(f.pending, first)); err != nil {
 		return err
 	}
 	f.pending, f.open = f.pending[:0], f.open[:0]
@@ -179,10 +201,10 @@ func (f *flowReader) flush() error {
 func (f *flowReader) close() {
 	p := f.tasks.problem
 	if !f.given.name {
-		p.Addf("body.name", "is required")
+		p.Addf(body.Dot(f.at, "name"), "is required")
 	}
 	if !f.given.tasks {
-		p.Addf("body.tasks", "is required, with at least one task")
+		p.Addf(body.Dot(f.at, "tasks"), "is required, with at least one task")
 	}
 }
 
@@ -193,7 +215,7 @@ const mostRing = 20
 func (f *flowReader) sound() error {
 	p := &body.Problems{}
 	for _, fault := range f.tasks.graph.Check() {
-		at := body.At("body.tasks", fault.Position-f.known)
+		at := body.At(body.Dot(f.at, "tasks"), fault.Position-f.known)
 		switch fault.Wrong {
 		case dag.Double:
 			p.Addf(body.Dot(at, "key"), "the key %q stands twice", fault.Keys[0])
@@ -235,6 +257,7 @@ func (w *Work) makeFlow(d *handlers.Deps, c *fiber.Ctx, f *flowReader, once *eng
 		return w.flowBefore(d, c, answer.Made, minimal), nil
 	}
 	v := viewFlow(answer.Submitted.Workflow, nil, d.Now())
+	v.foresee(answer.Submitted.Tasks)
 	if !minimal {
 		v.Tasks = map[string]string{}
 		for n := range f.tasks.graph.Len() {

@@ -212,3 +212,25 @@ func BenchmarkMembers(b *testing.B) {
 		v.Members(func(string, Value) {})
 	}
 }
+
+func BenchmarkStream(b *testing.B) {
+	var text strings.Builder
+	text.WriteString(`{"tasks":[`)
+	for i := range 500 {
+		if i > 0 {
+			text.WriteByte(',')
+		}
+		fmt.Fprintf(&text, `{"type":"llm.generate","payload":{"text":"%s"},"lane":"batch","priority":50}`, strings.Repeat("lorem ipsum ", 40))
+	}
+	text.WriteString(`]}`)
+	b.SetBytes(int64(text.Len()))
+	for b.Loop() {
+		err := Stream(strings.NewReader(text.String()), "body", "tasks", &Problems{}, nil, func(_ int, v Value) error {
+			v.Members(func(string, Value) {})
+			return nil
+		})
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -2,35 +2,35 @@ package body
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"io"
-	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"nightshift/models"
 )
 
-// Stream reads a body that is one object with one long list. Other members come to f as they stand; the elements of the
-// list named long come to each one by one, and are gone when it returns. An error of either ends the reading.
+// Stream reads a body that is one object with one long list. Other members come to member as they stand; the elements of the
+// list named long come to each one by one, and their text is gone when it returns. An error of either ends the reading.
 func Stream(r io.Reader, at, long string, p *Problems, member func(name string, v Value) error, each func(i int, v Value) error) error {
-	d := json.NewDecoder(r)
-	opening, err := d.Token()
+	d := jsontext.NewDecoder(r, jsontext.AllowDuplicateNames(true)) // Members and the names below tell where they stand
+	opening, err := d.ReadToken()
 	switch {
 	case errors.Is(err, io.EOF):
 		return models.Errorf(models.InvalidJSON, "a JSON body is needed here")
 	case err != nil:
 		return unreadable(err)
-	case opening != json.Delim('{'):
+	case opening.Kind() != '{':
 		p.Addf(at, "must be an object")
 		return p.Err(models.ValidationFailed)
 	}
 	seen := map[string]bool{}
-	for d.More() {
-		token, err := d.Token()
+	for d.PeekKind() == '"' {
+		token, err := d.ReadToken()
 		if err != nil {
 			return unreadable(err)
 		}
-		name, _ := token.(string)
+		name := token.String()
 		if seen[name] {
 			p.Addf(Dot(at, name), "is given twice")
 			return p.Err(models.ValidationFailed)
@@ -41,6 +41,7 @@ func Stream(r io.Reader, at, long string, p *Problems, member func(name string, 
 		} else {
 			var v Value
 			if v, err = next(d, Dot(at, name), p); err == nil {
+				v.Text = bytes.Clone(v.Text)
 				err = member(name, v)
 			}
 		}
@@ -48,25 +49,27 @@ func Stream(r io.Reader, at, long string, p *Problems, member func(name string, 
 			return err
 		}
 	}
-	if _, err := d.Token(); err != nil {
+	if _, err := d.ReadToken(); err != nil {
 		return unreadable(err)
 	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return models.Errorf(models.InvalidJSON, "something follows the body's object")
-	}
-	return nil
-}
-
-func elements(d *json.Decoder, at string, p *Problems, each func(i int, v Value) error) error {
-	opening, err := d.Token()
-	switch {
+	switch _, err := d.ReadToken(); {
+	case errors.Is(err, io.EOF):
+		return nil
 	case err != nil:
 		return unreadable(err)
-	case opening != json.Delim('['):
+	}
+	return models.Errorf(models.InvalidJSON, "something follows the body's object")
+}
+
+func elements(d *jsontext.Decoder, at string, p *Problems, each func(i int, v Value) error) error {
+	if kind := d.PeekKind(); kind != '[' && kind != 0 {
 		p.Addf(at, "must be a list")
 		return p.Err(models.ValidationFailed)
 	}
-	for i := 0; d.More(); i++ {
+	if _, err := d.ReadToken(); err != nil {
+		return unreadable(err)
+	}
+	for i := 0; d.PeekKind() != ']'; i++ {
 		v, err := next(d, At(at, i), p)
 		if err != nil {
 			return err
@@ -75,19 +78,17 @@ func elements(d *json.Decoder, at string, p *Problems, each func(i int, v Value)
 			return err
 		}
 	}
-	if _, err := d.Token(); err != nil {
+	if _, err := d.ReadToken(); err != nil {
 		return unreadable(err)
 	}
 	return nil
 }
 
-func next(d *json.Decoder, at string, p *Problems) (Value, error) {
-	var raw json.RawMessage
-	if err := d.Decode(&raw); err != nil {
+// next reads one value; its text stays valid until the next is read.
+func next(d *jsontext.Decoder, at string, p *Problems) (Value, error) {
+	raw, err := d.ReadValue()
+	if err != nil {
 		return Value{}, unreadable(err)
-	}
-	if !utf8.Valid(raw) {
-		return Value{}, models.Errorf(models.InvalidJSON, "%s is not UTF-8", at)
 	}
 	return Value{bytes.TrimSpace(raw), at, p}, nil
 }
@@ -97,6 +98,9 @@ func unreadable(err error) error {
 	var refusal *models.Error
 	if errors.As(err, &refusal) {
 		return refusal
+	}
+	if errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF
 	}
 	return models.Errorf(models.InvalidJSON, "the body is not JSON: %v", err)
 }

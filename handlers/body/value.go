@@ -287,10 +287,24 @@ func (v Value) Raw(most int) json.RawMessage {
 	case len(v.Text) > most:
 		v.Wrong("must have at most %d bytes", most)
 		return nil
-	case holdsNUL(v.Text):
-		v.Wrong("must not hold NUL")
+	case !v.free():
 		return nil
 	}
+	return bytes.Clone(v.Text)
+}
+
+// free refuses a value that holds NUL, which no column takes.
+func (v Value) free() bool {
+	if holdsNUL(v.Text) {
+		v.Wrong("must not hold NUL")
+		return false
+	}
+	return true
+}
+
+// Whole is the value's own text, copied, of any length, without NUL; also of null.
+func (v Value) Whole() []byte {
+	v.free()
 	return bytes.Clone(v.Text)
 }
 

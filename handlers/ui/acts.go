@@ -9,177 +9,226 @@ import (
 	"nightshift/handlers"
 	"nightshift/models"
 	"nightshift/models/postgres"
-	"nightshift/scheduler/engine"
 	"nightshift/templates"
 )
 
-const (
-	reasonMost  = 500
-	redriveMost = 500 // dead letters of a workflow redriven by one press
-)
-
-// readReason is why the viewer does it.
-func readReason(c *fiber.Ctx) (string, error) {
-	reason := strings.TrimSpace(c.FormValue("reason"))
-	if len(reason) > reasonMost || !handlers.Storable(reason) {
-		return "", models.Invalid("reason", "it has at most %d bytes of text", reasonMost)
+// actOnTask is an action of the API on the task in the path, with a reason.
+func (p *pages) actOnTask(verb, text string) fiber.Handler {
+	return func(c *fiber.Ctx) error {
+		id, err := handlers.PathID(c, "id", models.TaskPrefix)
+		if err != nil {
+			return err
+		}
+		name := id.Text(models.TaskPrefix)
+		return p.act(c, place(c, templates.ObjectPath("/tasks", name)), text, apiPath("tasks", name, verb), reasonOf(c))
 	}
-	return reason, nil
 }
 
-// act does one command that concerns a task or workflow and goes back to it.
-func (p *pages) act(c *fiber.Ctx, collection, prefix, text string, set func(*engine.Command, models.ID, int32, string) error) error {
-	id, err := handlers.PathID(c, "id", prefix)
+// editTask changes the priority or the lane of a task that waits.
+func (p *pages) editTask(c *fiber.Ctx) error {
+	id, err := handlers.PathID(c, "id", models.TaskPrefix)
 	if err != nil {
 		return err
 	}
-	to := frame(c, "", "").URL(templates.ObjectPath(collection, id.Text(prefix)))
-	reason, err := readReason(c)
+	name, change := id.Text(models.TaskPrefix), reasonOf(c)
+	if text := strings.TrimSpace(c.FormValue("priority")); text != "" {
+		change["priority"] = numberOr(text)
+	}
+	if lane := strings.TrimSpace(c.FormValue("lane")); lane != "" {
+		change["lane"] = lane
+	}
+	_, err = p.call(c, fiber.MethodPatch, apiPath("tasks", name), change)
+	return done(c, place(c, templates.ObjectPath("/tasks", name)), "The task is changed.", err)
+}
+
+// numberOr is a typed number; what is none stays a text, for the API to refuse under its name.
+func numberOr(text string) any {
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return n
+	}
+	if x, err := strconv.ParseFloat(text, 64); err == nil && x == x && x-x == 0 {
+		return x
+	}
+	return text
+}
+
+// retryTask gives a dead letter another life, or makes a task like one that has ended, and goes to whichever it is.
+func (p *pages) retryTask(c *fiber.Ctx) error {
+	id, err := handlers.PathID(c, "id", models.TaskPrefix)
 	if err != nil {
-		return done(c, to, "", err)
+		return err
+	}
+	name, body := id.Text(models.TaskPrefix), reasonOf(c)
+	edited := c.FormValue("edited") != ""
+	if edited {
+		payload, err := jsonField(c, "payload")
+		if err != nil {
+			return p.showRetry(c, fiber.StatusUnprocessableEntity, err)
+		}
+		if body["payload"] = payload; payload == nil {
+			body["payload"] = nil
+		}
+	}
+	if c.FormValue("afresh") != "" {
+		body["from_checkpoint"] = false
+	}
+	reply, err := p.call(c, fiber.MethodPost, apiPath("tasks", name, "retry"), body)
+	if edited && err != nil && understood(err) {
+		return p.showRetry(c, fiber.StatusUnprocessableEntity, err)
+	}
+	text := "The task got new attempts."
+	if err == nil && reply.Status == fiber.StatusCreated {
+		text, name = "This is a new task with the same input.", lastPart(reply.Location)
+	}
+	return done(c, place(c, templates.ObjectPath("/tasks", name)), text, err)
+}
+
+func lastPart(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
+
+// editRetry offers the payload of a task, to run it again with another one.
+func (p *pages) editRetry(c *fiber.Ctx) error { return p.showRetry(c, fiber.StatusOK, nil) }
+
+func (p *pages) showRetry(c *fiber.Ctx, status int, refused error) error {
+	id, err := handlers.PathID(c, "id", models.TaskPrefix)
+	if err != nil {
+		return err
 	}
 	caller := handlers.CallerOf(c)
-	command := p.Command(caller)
-	if err := set(command, id, caller.Env, reason); err != nil {
-		return done(c, to, "", err)
+	row, err := p.reads.Task(c.UserContext(), caller.Scope(), caller.Env, id, postgres.Include{Payload: true})
+	if err != nil {
+		return err
 	}
-	_, err = p.Door.Do(c.UserContext(), command)
-	return done(c, to, text, err)
-}
-
-func (p *pages) cancelTask(c *fiber.Ctx) error {
-	return p.act(c, "/tasks", models.TaskPrefix, "The task is cancelled, or its worker is asked to stop.",
-		func(cmd *engine.Command, id models.ID, env int32, reason string) error {
-			cmd.Cancel = &engine.Cancel{Env: env, Task: id, Reason: reason}
-			return nil
-		})
-}
-
-func (p *pages) redriveTask(c *fiber.Ctx) error {
-	return p.act(c, "/tasks", models.TaskPrefix, "The task got new attempts.",
-		func(cmd *engine.Command, id models.ID, env int32, reason string) error {
-			cmd.Redrive = &engine.Redrive{Env: env, Task: id, Reason: reason}
-			return nil
-		})
-}
-
-func (p *pages) discardTask(c *fiber.Ctx) error {
-	return p.act(c, "/tasks", models.TaskPrefix, "The task is given up.",
-		func(cmd *engine.Command, id models.ID, env int32, reason string) error {
-			cmd.Discard = &engine.Discard{Env: env, Task: id, Reason: reason}
-			return needReason(reason)
-		})
-}
-
-func (p *pages) cancelWorkflow(c *fiber.Ctx) error {
-	return p.act(c, "/workflows", models.WorkflowPrefix, "The workflow is being cancelled.",
-		func(cmd *engine.Command, id models.ID, env int32, reason string) error {
-			cmd.Cancel = &engine.Cancel{Env: env, Workflow: id, Reason: reason}
-			return nil
-		})
-}
-
-func needReason(reason string) error {
-	if reason == "" {
-		return models.Errorf(models.ValidationFailed, "say why: the reason is kept with the decision")
+	view := templates.RetryView{
+		Task: row.ID.Text(models.TaskPrefix), Type: row.Needs.Type, State: row.State.String(), Payload: pretty(row.Payload),
+		Checkpoint: row.State == models.DeadLetter, Wrong: faults(refused),
 	}
-	return nil
+	if refused != nil {
+		view.Payload, view.Reason, view.Afresh = c.FormValue("payload"), c.FormValue("reason"), c.FormValue("afresh") != ""
+	}
+	page, err := p.whole(c, "Run again", "/tasks")
+	if err != nil {
+		return err
+	}
+	return show(c, status, templates.Retry(page, view))
 }
 
-// redriveWorkflow gives the dead letters of a workflow another life.
-func (p *pages) redriveWorkflow(c *fiber.Ctx) error {
+// actOnFlow is an action of the API on the workflow in the path.
+func (p *pages) actOnFlow(verb, text string) fiber.Handler {
+	return func(c *fiber.Ctx) error {
+		id, err := handlers.PathID(c, "id", models.WorkflowPrefix)
+		if err != nil {
+			return err
+		}
+		name := id.Text(models.WorkflowPrefix)
+		return p.act(c, place(c, templates.ObjectPath("/workflows", name)), text, apiPath("workflows", name, verb), reasonOf(c))
+	}
+}
+
+// rerunFlow makes a new workflow of a task and all behind it, and goes there.
+func (p *pages) rerunFlow(c *fiber.Ctx) error {
 	id, err := handlers.PathID(c, "id", models.WorkflowPrefix)
 	if err != nil {
 		return err
 	}
-	to := frame(c, "", "").URL(templates.ObjectPath("/workflows", id.Text(models.WorkflowPrefix)))
-	n, err := p.redriveSome(c, &postgres.TaskFilter{Workflows: []models.ID{id}, Limit: redriveMost})
-	return done(c, to, words(int64(n), "dead letter", "dead letters")+" got new attempts.", err)
+	name, body := id.Text(models.WorkflowPrefix), reasonOf(c)
+	body["from"] = c.FormValue("from")
+	reply, err := p.call(c, fiber.MethodPost, apiPath("workflows", name, "rerun"), body)
+	if err == nil {
+		name = lastPart(reply.Location)
+	}
+	return done(c, place(c, templates.ObjectPath("/workflows", name)), "This is a new workflow, from "+handlers.Shorten(c.FormValue("from"), 80)+" on.", err)
 }
 
-// redriveSome redrives those that a filter finds, one by one. One that was decided meanwhile is passed over.
-func (p *pages) redriveSome(c *fiber.Ctx, filter *postgres.TaskFilter) (n int, err error) {
-	reason, err := readReason(c)
+// skipInFlow passes a task of a workflow over.
+func (p *pages) skipInFlow(c *fiber.Ctx) error {
+	id, err := handlers.PathID(c, "id", models.WorkflowPrefix)
 	if err != nil {
-		return 0, err
+		return err
 	}
-	caller := handlers.CallerOf(c)
-	filter.States = []models.State{models.DeadLetter}
-	rows, err := p.reads.Tasks(c.UserContext(), caller.Scope(), caller.Env, filter)
-	if err != nil {
-		return 0, err
+	name, key := id.Text(models.WorkflowPrefix), c.FormValue("key")
+	to := place(c, templates.ObjectPath("/workflows", name))
+	if key == "" {
+		return done(c, to, "", models.Errorf(models.ValidationFailed, "name the task by its key"))
 	}
-	for i := range rows {
-		command := p.Command(caller)
-		command.Redrive = &engine.Redrive{Env: caller.Env, Task: rows[i].ID, Reason: reason}
-		_, err := p.Door.Do(c.UserContext(), command)
-		switch models.CodeOf(err) {
-		case "":
-			n++
-		case models.StateConflict, models.NotFound:
-		default:
-			return n, err
-		}
-	}
-	return n, nil
+	return p.act(c, to, handlers.Shorten(key, 80)+" is passed over; what waited for it goes on.", apiPath("workflows", name, "tasks", key, "skip"), reasonOf(c))
 }
 
+// redriveDead gives the dead letters of a group another life: all, some as a sample, at a pace, with a changed payload.
 func (p *pages) redriveDead(c *fiber.Ctx) error {
-	to := frame(c, "", "").URL("/dead-letters")
-	fingerprint, err := readFingerprint(c)
+	body, err := p.deadBody(c)
+	to := place(c, "/dead-letters")
 	if err != nil {
 		return done(c, to, "", err)
 	}
-	if sample := c.FormValue("sample"); sample != "" {
-		most, err := strconv.Atoi(sample)
-		if err != nil || most < 1 || most > redriveMost {
-			return done(c, to, "", models.Errorf(models.ValidationFailed, "a sample has 1 to %d tasks", redriveMost))
-		}
-		n, err := p.redriveSome(c, &postgres.TaskFilter{Fingerprints: []models.ID{fingerprint}, Desc: true, Limit: most})
-		return done(c, to, words(int64(n), "dead letter", "dead letters")+" got new attempts.", err)
-	}
-	n, err := p.bulk(c, models.RedriveDead, fingerprint)
+	n, err := p.bulk(c, "redrive", body)
 	return done(c, to, words(n, "dead letter gets", "dead letters get")+" new attempts.", err)
 }
 
 func (p *pages) discardDead(c *fiber.Ctx) error {
-	to := frame(c, "", "").URL("/dead-letters")
-	fingerprint, err := readFingerprint(c)
-	if err == nil {
-		err = needReason(strings.TrimSpace(c.FormValue("reason")))
-	}
-	if err != nil {
-		return done(c, to, "", err)
-	}
-	n, err := p.bulk(c, models.DiscardDead, fingerprint)
-	return done(c, to, words(n, "dead letter is", "dead letters are")+" given up.", err)
+	n, err := p.bulk(c, "discard", fieldsOfGroup(c))
+	return done(c, place(c, "/dead-letters"), words(n, "dead letter is", "dead letters are")+" given up.", err)
 }
 
-func readFingerprint(c *fiber.Ctx) (id models.ID, err error) {
-	if id.UnmarshalText([]byte(c.FormValue("fingerprint"))) != nil {
-		return id, models.Errorf(models.ValidationFailed, "name the group by its fingerprint")
-	}
-	return id, nil
+func fieldsOfGroup(c *fiber.Ctx) fields {
+	body := reasonOf(c)
+	body["fingerprint"] = c.FormValue("fingerprint")
+	return body
 }
 
-// bulk starts the work on all dead letters of a fingerprint; it goes on after the answer.
-func (p *pages) bulk(c *fiber.Ctx, kind models.CursorKind, fingerprint models.ID) (int64, error) {
-	caller := handlers.CallerOf(c)
-	reason, err := readReason(c)
+func (p *pages) deadBody(c *fiber.Ctx) (fields, error) {
+	body := fieldsOfGroup(c)
+	for form, name := range map[string]string{"sample": "sample", "rate": "rate_per_second"} {
+		if text := strings.TrimSpace(c.FormValue(form)); text != "" {
+			body[name] = numberOr(text)
+		}
+	}
+	change, err := jsonField(c, "payload_patch")
+	if change != nil {
+		body["payload_patch"] = change
+	}
+	return body, err
+}
+
+// bulk starts the work on the dead letters of a group; it goes on after the answer.
+func (p *pages) bulk(c *fiber.Ctx, verb string, body fields) (int64, error) {
+	reply, err := p.call(c, fiber.MethodPost, apiPath("dead-letters", verb), body)
 	if err != nil {
 		return 0, err
 	}
-	matched, err := p.reads.CountDead(c.UserContext(), caller.Scope(), caller.Env, fingerprint)
-	if err != nil {
+	var made struct {
+		Matched int64 `json:"matched"`
+	}
+	if err := reply.Into(&made); err != nil {
 		return 0, err
 	}
-	if matched == 0 {
+	if made.Matched == 0 {
 		return 0, models.Errorf(models.NotFound, "this group has no dead letters any more")
 	}
-	command := p.Command(caller)
-	command.Bulk = &engine.Bulk{
-		ID: p.Mint(), Env: caller.Env, Kind: kind, Fingerprint: fingerprint, Matched: matched, Until: p.Mint(), Reason: reason,
+	return made.Matched, nil
+}
+
+// countDead says how many dead letters of a group an action would reach now.
+func (p *pages) countDead(c *fiber.Ctx) error {
+	reply, err := p.call(c, fiber.MethodPost, apiPath("dead-letters", "redrive"), fields{"fingerprint": c.Query("fingerprint"), "dry_run": true})
+	if err != nil {
+		return err
 	}
-	_, err = p.Door.Do(c.UserContext(), command)
-	return matched, err
+	var would struct {
+		Matched int64 `json:"matched"`
+	}
+	if err := reply.Into(&would); err != nil {
+		return err
+	}
+	return show(c, fiber.StatusOK, templates.DeadCount(words(would.Matched, "dead letter of this group now.", "dead letters of this group now.")))
+}
+
+// actOnLane is pause, resume or drain of a lane.
+func (p *pages) actOnLane(verb, text string) fiber.Handler {
+	return func(c *fiber.Ctx) error {
+		name, err := handlers.PathParam(c, "name")
+		if err != nil {
+			return err
+		}
+		return p.act(c, place(c, "/lanes"), strings.ReplaceAll(text, "%", name), apiPath("lanes", name, verb), reasonOf(c))
+	}
 }

@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -102,8 +103,15 @@ func rules(row *postgres.TaskRow, in *input) []templates.Pair {
 		policy = *in.RetryPolicy
 	}
 	add("Retries", "%s, %s to %s s", policy.Backoff, decimal(policy.InitialDelay), decimal(policy.MaxDelay))
-	if row.LimitKey != "" {
-		add("Concurrency key", "%s (at most %d)", row.LimitKey, row.KeyLimit)
+	for need := range row.Keys() {
+		if need.Rate() {
+			add("Rate key", "%s", need.Name)
+		} else {
+			add("Concurrency key", "%s (at most %d)", need.Name, need.Limit)
+		}
+	}
+	if row.Has(models.Ordered) {
+		add("Ordered", "in the order in which tasks of its keys became ready")
 	}
 	if row.IdemKey != "" {
 		add("Idempotency key", "%s", row.IdemKey)
@@ -112,6 +120,15 @@ func rules(row *postgres.TaskRow, in *input) []templates.Pair {
 		add("Trace", "%s", row.Trace)
 	}
 	return out
+}
+
+// pretty writes JSON over several lines, for somebody who edits it.
+func pretty(text json.RawMessage) string {
+	var out bytes.Buffer
+	if len(text) == 0 || json.Indent(&out, text, "", "  ") != nil {
+		return string(text)
+	}
+	return out.String()
 }
 
 func decimal(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }

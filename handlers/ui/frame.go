@@ -3,7 +3,9 @@ package ui
 import (
 	"bytes"
 	"encoding/base64"
+	"errors"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/a-h/templ"
@@ -36,6 +38,7 @@ func frame(c *fiber.Ctx, name, path string) templates.Page {
 		Viewer: templates.Viewer{
 			Email: caller.Email, Role: caller.Role, Platform: caller.Platform,
 			Write: caller.Holds(handlers.TasksWrite), Admin: caller.Holds(handlers.AdminWrite),
+			Schedules: caller.Holds(handlers.SchedulesWrite),
 		},
 		Scope: templates.Scope{
 			Tenant: caller.TenantSlug, TenantName: caller.TenantSlug, Environment: caller.Environment, Timezone: "UTC",
@@ -139,13 +142,30 @@ func takeNotice(c *fiber.Ctx) *templates.Notice {
 // done ends an action: the browser goes where the result can be seen. A refusal that the viewer can understand is told
 // there too; what is our own fault is an error page.
 func done(c *fiber.Ctx, to, text string, err error) error {
-	switch models.CodeOf(err) {
-	case "":
+	switch {
+	case err == nil:
 		setNotice(c, true, text)
-	case models.StateConflict, models.NotFound, models.ValidationFailed, models.TenantSuspended, models.Overloaded, models.Unavailable:
-		setNotice(c, false, detail(err))
+	case understood(err):
+		setNotice(c, false, told(err))
 	default:
 		return err
 	}
 	return c.Redirect(to, fiber.StatusSeeOther)
+}
+
+// told is a refusal as a sentence for somebody who filled in a form.
+func told(err error) string {
+	if models.CodeOf(err) == models.Stale {
+		return "Somebody else changed this meanwhile. Look at what stands now, then do it again."
+	}
+	var known *models.Error
+	if errors.As(err, &known) && len(known.Fields) > 0 {
+		var texts []string
+		for _, f := range known.Fields {
+			name := strings.ReplaceAll(strings.TrimPrefix(strings.TrimPrefix(f.Location, "body"), "."), "_", " ")
+			texts = append(texts, strings.TrimSpace(name+" "+strings.TrimPrefix(f.Message, "it ")))
+		}
+		return sentence(strings.Join(texts, "; "))
+	}
+	return sentence(detail(err))
 }

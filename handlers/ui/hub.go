@@ -72,7 +72,7 @@ func (h *Hub) Follow(ctx context.Context, events <-chan models.Event) {
 func (h *Hub) Take(e models.Event) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if !e.Task.IsZero() || !e.Workflow.IsZero() {
+	if toldOf(e) {
 		h.remember(e)
 	}
 	topics := topicsOf(e.Name)
@@ -87,6 +87,14 @@ func (h *Hub) Take(e models.Event) {
 			l.note(e, topics)
 		}
 	}
+}
+
+// toldOf says that the first page tells of an event. That a paused schedule skips is no news.
+func toldOf(e models.Event) bool {
+	if strings.HasPrefix(e.Reason, "skipped_paused") {
+		return false
+	}
+	return !e.Task.IsZero() || !e.Workflow.IsZero() || !e.Schedule.IsZero()
 }
 
 func (h *Hub) remember(e models.Event) {
@@ -256,6 +264,8 @@ func topicsOf(name string) []string {
 		return []string{"workflows"}
 	case "worker":
 		return []string{"workers"}
+	case "schedule":
+		return []string{"schedules"}
 	case "lane":
 		return []string{"lanes"}
 	case "brain":

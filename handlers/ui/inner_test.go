@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"nightshift/models"
+	"nightshift/scheduler/engine"
 	"nightshift/templates"
 )
 
@@ -160,5 +161,22 @@ func TestEveryPageSaysWhoMaySeeIt(t *testing.T) {
 		if !seen["GET"+entry.Path] {
 			t.Errorf("the navigation names %s, which is no page", entry.Path)
 		}
+	}
+}
+
+// A lane that is held back says so where nothing stronger closes it, and how much room there is.
+func TestAHeldLaneSaysSo(t *testing.T) {
+	held := []engine.LaneHold{{Pool: "cpu", Room: 3, Running: 3, Capacity: 10, Needed: 6.25, Until: 1_800_000_000_000_000, Says: "why"}, {Pool: "gpu", Room: 1, Capacity: 2}}
+	for want, lane := range map[string]models.Lane{"held": {}, "paused": {Paused: true}, "draining": {Draining: true}} {
+		if got := laneState(&lane, held); got != want {
+			t.Errorf("%s, not %s", got, want)
+		}
+	}
+	if got := laneState(&models.Lane{}, nil); got != "open" {
+		t.Errorf("an open lane is %s", got)
+	}
+	rows := holdsOf(held)
+	if len(rows) != 2 || rows[0].Pool != "cpu" || rows[0].Room != 3 || rows[0].Until.IsZero() || rows[0].Says != "why" || !rows[1].Until.IsZero() {
+		t.Errorf("%+v", rows)
 	}
 }

@@ -17,11 +17,16 @@ func (p *pages) lanes(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
+	kinds, err := p.World.Kinds(c.UserContext())
+	if err != nil {
+		return err
+	}
 	var view templates.LanesView
 	for _, lane := range lanes {
 		view.Lanes = append(view.Lanes, templates.LaneRow{
 			LaneTile: laneTile(&lane, stats[lane.Number], p.Now()), Weight: lane.Weight, Patterns: lane.TaskTypes,
-			HighWater: int(lane.HighWater), Description: lane.Description, Pause: !lane.Paused, Resume: lane.Paused,
+			HighWater: int(lane.HighWater), Description: lane.Description, Pause: !lane.Paused, Resume: lane.Paused || lane.Draining,
+			Drain: !lane.Draining, Elastic: lane.Elastic || kinds[lane.Kind].Elastic, Holds: holdsOf(stats[lane.Number].Held),
 		})
 	}
 	if c.Query("fragment") == "lanes" {
@@ -46,7 +51,7 @@ func (p *pages) lanesWithStats(c *fiber.Ctx) ([]models.Lane, map[int32]engine.La
 
 func laneTile(lane *models.Lane, s engine.LaneStats, now models.Instant) templates.LaneTile {
 	tile := templates.LaneTile{
-		Name: lane.Name, Kind: lane.Kind.String(), State: laneState(lane), Reason: lane.Reason, Depth: int(s.Depth), Running: int(s.Running),
+		Name: lane.Name, Kind: lane.Kind.String(), State: laneState(lane, s.Held), Reason: lane.Reason, Depth: int(s.Depth), Running: int(s.Running),
 		Limit: int(lane.MaxConcurrent), InPerSecond: s.InPerSecond, OutPerSecond: s.OutPerSecond,
 	}
 	if s.OldestReady > 0 {
@@ -59,41 +64,27 @@ func laneTile(lane *models.Lane, s engine.LaneStats, now models.Instant) templat
 	return tile
 }
 
-func laneState(lane *models.Lane) string {
+// holdsOf are the pools in which a lane is held back.
+func holdsOf(list []engine.LaneHold) (out []templates.LaneHold) {
+	for _, h := range list {
+		hold := templates.LaneHold{Pool: h.Pool, Room: int(h.Room), Running: int(h.Running), Slots: h.Capacity, Needed: h.Needed, Says: h.Says}
+		if h.Until > 0 {
+			hold.Until = h.Until.Time()
+		}
+		out = append(out, hold)
+	}
+	return out
+}
+
+func laneState(lane *models.Lane, held []engine.LaneHold) string {
 	switch {
 	case lane.Paused:
 		return "paused"
 	case lane.Draining:
 		return "draining"
+	case len(held) > 0:
+		return "held"
 	default:
 		return "open"
 	}
-}
-
-func (p *pages) pauseLane(c *fiber.Ctx) error  { return p.setLane(c, true) }
-func (p *pages) resumeLane(c *fiber.Ctx) error { return p.setLane(c, false) }
-
-func (p *pages) setLane(c *fiber.Ctx, paused bool) error {
-	caller := handlers.CallerOf(c)
-	name, err := handlers.PathParam(c, "name")
-	if err != nil {
-		return err
-	}
-	reason, err := readReason(c)
-	if err != nil {
-		return err
-	}
-	lane, err := p.World.Lane(c.UserContext(), caller.Scope(), caller.Env, name)
-	if err == nil {
-		lane.Paused, lane.Reason = paused, ""
-		action, text := "lane.resume", "The lane "+name+" goes on."
-		if paused {
-			lane.Reason, action, text = reason, "lane.pause", "Nothing of the lane "+name+" starts any more."
-		}
-		command := p.Command(caller)
-		command.Configure = &engine.Configure{Lane: &lane, Version: lane.Version, Action: action, Reason: reason}
-		_, err = p.Door.Do(c.UserContext(), command)
-		return done(c, frame(c, "", "").URL("/lanes"), text, err)
-	}
-	return done(c, frame(c, "", "").URL("/lanes"), "", err)
 }

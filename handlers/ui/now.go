@@ -1,11 +1,15 @@
 package ui
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/gofiber/fiber/v2"
 
 	"nightshift/handlers"
 	"nightshift/models"
 	"nightshift/models/postgres"
+	"nightshift/scheduler/calendar"
 	"nightshift/scheduler/engine"
 	"nightshift/templates"
 )
@@ -15,6 +19,9 @@ const (
 	nowFlows  = 8
 	nowGroups = 6
 	nowEvents = 14
+	nowNext   = 10
+
+	mostTimings = 500 // schedules that are asked when they run next
 )
 
 func (p *pages) now(c *fiber.Ctx) error {
@@ -141,10 +148,56 @@ func sharesOf(rows []engine.TenantShare) map[int32]share {
 	return out
 }
 
+// lastEvents are those that the hub has heard or, soon after a start, those that are stored.
+func (p *pages) lastEvents(c *fiber.Ctx) ([]models.Event, error) {
+	caller := handlers.CallerOf(c)
+	heard := p.hub.Recent(caller.Env, nowEvents)
+	if len(heard) == nowEvents {
+		return heard, nil
+	}
+	stored, err := p.DB.LastEvents(c.UserContext(), caller.Env, 4*nowEvents)
+	if err != nil {
+		return nil, err
+	}
+	stored = slices.DeleteFunc(stored, func(e models.Event) bool { return !toldOf(e) || len(heard) > 0 && e.At >= heard[len(heard)-1].At })
+	return slices.Concat(heard, stored)[:min(nowEvents, len(heard)+len(stored))], nil
+}
+
+// readNext lists what comes next by the clock.
+func (p *pages) readNext(c *fiber.Ctx, view *templates.NowView) error {
+	caller := handlers.CallerOf(c)
+	if !caller.Holds(handlers.SchedulesRead) {
+		return nil
+	}
+	timings, err := p.World.Timings(c.UserContext(), caller.Scope(), caller.Env, mostTimings)
+	if err != nil {
+		return err
+	}
+	view.Scheduled = len(timings) > 0
+	for _, t := range timings {
+		if !timed(t.Rule.Kind) || t.Rule.FromEnd {
+			continue
+		}
+		table, err := calendar.Of(&t.Rule, t.CreatedAt)
+		if err != nil {
+			continue // it was checked when it was saved
+		}
+		if o, ok := table.NextRun(max(p.Now(), t.Mark).Time()); ok {
+			view.Next = append(view.Next, templates.Upcoming{ID: t.ID.Text(models.SchedulePrefix), Name: t.Name, At: o.At, Words: table.Rule.Words()})
+		}
+	}
+	slices.SortFunc(view.Next, func(a, b templates.Upcoming) int { return a.At.Compare(b.At) })
+	view.Next = view.Next[:min(nowNext, len(view.Next))]
+	return nil
+}
+
 // readRecent tells what happened last, with the types of the tasks.
 func (p *pages) readRecent(c *fiber.Ctx, view *templates.NowView) error {
 	caller := handlers.CallerOf(c)
-	events := p.hub.Recent(caller.Env, nowEvents)
+	events, err := p.lastEvents(c)
+	if err != nil {
+		return err
+	}
 	var ids []models.ID
 	for _, e := range events {
 		if !e.Task.IsZero() {
@@ -161,9 +214,28 @@ func (p *pages) readRecent(c *fiber.Ctx, view *templates.NowView) error {
 			names[rows[i].ID] = taskRef(&rows[i]).Name
 		}
 	}
+	schedules, err := p.scheduleNames(c, events)
+	if err != nil {
+		return err
+	}
+	maps.Copy(names, schedules)
 	workers, err := p.workerNames(c)
 	for _, e := range events {
 		view.Recent = append(view.Recent, happening(e, names, workers))
 	}
 	return err
+}
+
+func (p *pages) scheduleNames(c *fiber.Ctx, events []models.Event) (map[models.ID]string, error) {
+	var ids []models.ID
+	for _, e := range events {
+		if !e.Schedule.IsZero() {
+			ids = append(ids, e.Schedule)
+		}
+	}
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	caller := handlers.CallerOf(c)
+	return p.World.ScheduleNames(c.UserContext(), caller.Scope(), caller.Env, ids)
 }

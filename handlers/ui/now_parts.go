@@ -27,6 +27,9 @@ func (p *pages) nowParts() []nowPart {
 		{"dead", p.readDead, func(f templates.Page, v templates.NowView) templ.Component { return templates.NowDead(f, v.Dead) }},
 		{"fleet", p.readFleet, func(f templates.Page, v templates.NowView) templ.Component { return templates.NowFleet(f, v.Workers) }},
 		{"shares", p.readShares, func(f templates.Page, v templates.NowView) templ.Component { return templates.NowShares(f, v.Shares) }},
+		{"next", p.readNext, func(f templates.Page, v templates.NowView) templ.Component {
+			return templates.NowNext(f, v.Next, v.Scheduled)
+		}},
 		{"recent", p.readRecent, func(f templates.Page, v templates.NowView) templ.Component { return templates.NowRecent(f, v.Recent) }},
 	}
 }
@@ -42,15 +45,26 @@ func (p *pages) nowPart(name string) *nowPart {
 }
 
 // happening puts an event into words.
-func happening(e models.Event, tasks, workers map[models.ID]string) templates.Happening {
+func happening(e models.Event, names, workers map[models.ID]string) templates.Happening {
 	_, verb, _ := strings.Cut(e.Name, ".")
 	h := templates.Happening{At: e.At.Time(), Event: e.Name, Text: strings.ReplaceAll(verb, "_", " ")}
+	if strings.HasPrefix(e.Name, "schedule.") {
+		h.Text = strings.TrimSpace(h.Text + " by its schedule")
+		if e.Task.IsZero() && !e.Schedule.IsZero() {
+			h.Path, h.Subject = "/schedules", templates.Ref{ID: e.Schedule.Text(models.SchedulePrefix), Name: names[e.Schedule]}
+			h.Text = strings.ReplaceAll(verb, "_", " ")
+			if reason := strings.TrimPrefix(e.Reason, verb+"_"); reason != "" {
+				h.Text += ": " + strings.ReplaceAll(reason, "_", " ")
+			}
+			return h
+		}
+	}
 	if e.Task.IsZero() {
 		h.Path, h.Subject = "/workflows", templates.Ref{ID: e.Workflow.Text(models.WorkflowPrefix), State: e.State}
 		return h
 	}
 	h.Path = "/tasks"
-	h.Subject = templates.Ref{ID: e.Task.Text(models.TaskPrefix), Name: tasks[e.Task], State: e.State}
+	h.Subject = templates.Ref{ID: e.Task.Text(models.TaskPrefix), Name: names[e.Task], State: e.State}
 	switch {
 	case e.Class != "":
 		h.Text += ": " + e.Class

@@ -138,7 +138,7 @@ func (n *night) pagesShowWhatThereIs(t *testing.T) {
 		"/tasks/" + task(n.scheduled):         {"Its time has not come", "Run at"},
 		"/workflows":                          {"night &lt;of&gt; north"},
 		"/workflows/" + n.flow.Text("wf"):     {"dag-box", "ingest", "index", "Redrive failed", "night"},
-		"/dead-letters":                       {"not text:", "Redrive all", "1 task waits for a decision"},
+		"/dead-letters":                       {"not text:", "Redrive", "1 task waits for a decision"},
 		"/workers":                            {"minilm", "GPU 0", "1 / 8", "token-file"},
 		"/workers/" + n.worker.ID.Text("wrk"): {"every tenant", "embed", "Drain"},
 		"/lanes":                              {"realtime", "compute", "Pause"},
@@ -224,7 +224,7 @@ func TestDecidingOnDeadLetters(t *testing.T) {
 	b := n.signedIn("admin@north.example")
 	word := b.word()
 	path := "/tasks/" + task(n.dead)
-	if got := b.post(path+"/discard", url.Values{"csrf": {word}}); got.status != 303 || !strings.Contains(b.get(got.location).html, "say why") {
+	if got := b.post(path+"/discard", url.Values{"csrf": {word}}); got.status != 303 || !strings.Contains(b.get(got.location).html, "Reason is required.") {
 		t.Errorf("discarding without a reason: %d", got.status)
 	}
 	fingerprint := groupOf.FindStringSubmatch(b.get("/dead-letters").html)

@@ -97,32 +97,15 @@ func readTenant(form *templates.TenantForm) models.Tenant {
 	return tenant
 }
 
-func (p *pages) suspendTenant(c *fiber.Ctx) error { return p.setSuspended(c, true) }
-func (p *pages) resumeTenant(c *fiber.Ctx) error  { return p.setSuspended(c, false) }
-
-func (p *pages) setSuspended(c *fiber.Ctx, suspended bool) error {
-	name, err := handlers.PathParam(c, "name")
-	if err != nil {
-		return err
+// actOnTenant is suspend or resume of a tenant.
+func (p *pages) actOnTenant(verb, text string) fiber.Handler {
+	return func(c *fiber.Ctx) error {
+		name, err := handlers.PathParam(c, "name")
+		if err != nil {
+			return err
+		}
+		return p.act(c, place(c, "/tenants"), strings.ReplaceAll(text, "%", name), apiPath("tenants", name, verb), reasonOf(c))
 	}
-	reason, err := readReason(c)
-	if err != nil {
-		return err
-	}
-	tenant, err := p.World.Tenant(c.UserContext(), name)
-	if err != nil {
-		return err
-	}
-	action, text := "tenant.resume", tenant.Name+" goes on."
-	if suspended {
-		action, text = "tenant.suspend", "Nothing of "+tenant.Name+" starts any more."
-	}
-	tenant.Suspended = suspended
-	command := p.Command(handlers.CallerOf(c))
-	command.Configure = &engine.Configure{Tenant: &tenant, Version: tenant.Version, Action: action, Reason: reason}
-	_, err = p.Door.Do(c.UserContext(), command)
-	p.Directory.Forget()
-	return done(c, frame(c, "", "").URL("/tenants"), text, err)
 }
 
 func (p *pages) system(c *fiber.Ctx) error {

@@ -12,6 +12,7 @@ import (
 	"net/http/cookiejar"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -19,6 +20,7 @@ import (
 	"gorm.io/gorm"
 
 	"nightshift/handlers"
+	"nightshift/handlers/api"
 	"nightshift/handlers/ui"
 	"nightshift/models"
 	"nightshift/models/postgres"
@@ -46,7 +48,7 @@ type stage struct {
 func newStage(t *testing.T) *stage {
 	t.Helper()
 	s := &stage{t: t, hub: ui.NewHub()}
-	db, err := postgres.Open(t.Context(), postgres.Options{URL: pgtest.New(t), PoolSize: 8})
+	db, err := postgres.Open(t.Context(), postgres.Options{URL: pgtest.Migrated(t), PoolSize: 8})
 	s.must(err)
 	s.must(db.Migrate(t.Context()))
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -61,7 +63,10 @@ func newStage(t *testing.T) *stage {
 		DB: db, Door: brain, SecretKey: bytes.Repeat([]byte{7}, 32), Version: "test", AdminEmail: operator, AdminPassword: word,
 	})
 	s.must(err)
-	server, err := web.New(web.Options{Deps: s.deps, Address: s.url, PID: 1, Pages: ui.Pages(s.hub), Trouble: ui.Trouble})
+	server, err := web.New(web.Options{
+		Deps: s.deps, Address: s.url, PID: 1, Pages: ui.Pages(s.hub), Trouble: ui.Trouble,
+		Routes: slices.Concat(api.PlatformRoutes(), api.NewWork(db).Routes()),
+	})
 	s.must(err)
 	go func() { defer close(served); _ = server.Serve(listener) }()
 	t.Cleanup(func() {

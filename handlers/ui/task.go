@@ -54,6 +54,7 @@ func (p *pages) taskView(c *fiber.Ctx) (view templates.TaskView, err error) {
 	view.Worker = workerRef(row.Worker, workers)
 	view.Steps = steps(&row.Task, len(row.DependsOn) > 0, attempts[id])
 	view.Attempts = viewAttempts(row, attempts[id], workers)
+	view.SoftSeconds = overSoft(&row.Task, p.Now())
 	p.live(c, row, &view)
 	return view, p.lineage(c, row, &view)
 }
@@ -67,8 +68,11 @@ func describeTask(row *postgres.TaskRow) templates.TaskView {
 		AttemptsUsed: int(row.AttemptsUsed), CreatedAt: row.CreatedAt.Time(), ReadyAt: row.ReadyAt.Time(), StartedAt: row.StartedAt.Time(),
 		FinishedAt: row.FinishedAt.Time(), Deadline: row.Deadline.Time(), ExpiresAt: row.ExpiresAt.Time(), Progress: string(row.Progress), Payload: string(row.Payload),
 		Resources: resources(&row.Needs), Labels: sortedPairs(input.Labels), Rules: rules(row, &input), Curl: curl(row, &input),
-		Cancel: !row.State.Final() && row.State != models.CancelRequested, Retry: row.State == models.DeadLetter, Discard: row.State == models.DeadLetter,
-		Cost: cost(row.Usages, input.EstimatedCostUSD),
+		Cancel: !row.State.Final() && row.State != models.CancelRequested, Retry: row.State.Final() || row.State == models.DeadLetter, Discard: row.State == models.DeadLetter,
+		Cost: cost(row.Usages, input.EstimatedCostUSD), Edit: row.State.Waiting(),
+		Approve: row.Has(models.NeedsApproval) && !row.Has(models.Approved) && row.State.Waiting(),
+		Skip:    !row.Workflow.IsZero() && row.Key != "" && row.Parent.IsZero() && (row.State.Waiting() || row.State == models.DeadLetter),
+		Rerun:   !row.Workflow.IsZero() && row.Key != "" && row.Parent.IsZero(),
 	}
 	switch row.State {
 	case models.RetryWait:
@@ -85,6 +89,14 @@ func describeTask(row *postgres.TaskRow) templates.TaskView {
 		view.Error = viewFailure(row.Error)
 	}
 	return view
+}
+
+// overSoft is the soft timeout of a running task that has run past it, in seconds; 0: it has not, or has none.
+func overSoft(t *models.Task, now models.Instant) int {
+	if t.State.Live() && t.SoftSeconds > 0 && now.Sub(t.StartedAt).Seconds() > float64(t.SoftSeconds) {
+		return int(t.SoftSeconds)
+	}
+	return 0
 }
 
 // input is what is kept of a submitted task beside its row.

@@ -130,6 +130,7 @@ func (p *pages) taskRows(c *fiber.Ctx, rows []postgres.TaskRow) ([]templates.Tas
 	out := make([]templates.TaskRow, 0, len(rows))
 	for i := range rows {
 		row := viewTaskRow(&rows[i])
+		row.OverSoft = overSoft(&rows[i].Task, p.Now()) > 0
 		row.Worker = workerRef(last[rows[i].ID], workers)
 		if row.Workflow, err = p.workflowRef(c, rows[i].Workflow, flows); err != nil {
 			return nil, err
@@ -188,8 +189,15 @@ func waitsFor(t *models.Task) string {
 		return "run_at"
 	case t.State == models.Pending:
 		return "dependencies"
-	case t.State == models.Ready && strings.HasPrefix(t.Gate, "key:"):
+	case t.State == models.Ready && (strings.HasPrefix(t.Gate, "key:") || strings.HasPrefix(t.Gate, "keys:")):
 		return "concurrency_key"
+	case t.State == models.Ready && strings.HasPrefix(t.Gate, "rate:"):
+		return "rate_limit"
+	case t.State == models.Ready && models.IsBudgetGate(t.Gate):
+		if g, ok := models.ParseBudgetGate(t.Gate); ok && g.Workflow {
+			return "workflow_budget"
+		}
+		return "tenant_budget"
 	default:
 		return ""
 	}

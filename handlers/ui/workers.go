@@ -69,6 +69,12 @@ func (p *pages) workerCard(c *fiber.Ctx, w *models.Worker, s engine.WorkerStats)
 		Models:   w.Models, Types: w.TaskTypes, Lanes: w.Lanes, Permissions: w.Permissions, Labels: sortedPairs(w.Labels),
 		Leases: int(s.Leases), LastSeen: seen.Time(), LeaseSeconds: int(w.LeaseSeconds), RegisteredAt: w.CreatedAt.Time(),
 	}
+	if w.AnyModel {
+		card.Models = []string{"any model"}
+	}
+	if w.AnyPermit {
+		card.Permissions = []string{"all"}
+	}
 	card.Slots = []templates.NamedUse{{Name: "slots", Use: templates.Use{Used: float64(s.Leases), Total: float64(slotsOf(w))}}}
 	for i, gpu := range w.GPUs {
 		use := templates.Use{Total: float64(gpu.VRAMMB)}

@@ -145,6 +145,8 @@ func describeWorkflow(flow *models.Workflow) templates.WorkflowView {
 	return templates.WorkflowView{
 		WorkflowRow: workflowRow(flow), OnFailure: in.OnFailure, Labels: sortedPairs(in.Labels),
 		Cancel: !flow.State.Final() && !flow.Cancelling, Retry: flow.Counts[models.DeadLetter] > 0 && !flow.Cancelling,
+		Pause: flow.State == models.WorkflowRunning && !flow.Cancelling, Resume: flow.State == models.WorkflowPaused,
+		Rerun: flow.Counts.Total() > 0,
 	}
 }
 

@@ -3,7 +3,6 @@ package worker
 import (
 	"context"
 	"math"
-	"strings"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -196,6 +195,12 @@ func (f *Floor) deliver(ctx context.Context, d *handlers.Deps, c *fiber.Ctx, cla
 	if err == nil {
 		err = f.marks(ctx, leases, briefs)
 	}
+	if err == nil {
+		err = f.feeds(ctx, briefs)
+	}
+	if err == nil {
+		err = f.items(ctx, leases, briefs)
+	}
 	if err == nil && ctx.Err() != nil {
 		err = ctx.Err()
 	}
@@ -210,9 +215,9 @@ func (f *Floor) deliver(ctx context.Context, d *handlers.Deps, c *fiber.Ctx, cla
 func (f *Floor) marks(ctx context.Context, leases []engine.Lease, briefs map[models.TaskRef]*postgres.Brief) error {
 	for i := range leases {
 		row := &leases[i].Row
-		name, ok := strings.CutPrefix(row.LimitKey, engine.MarkKey)
+		name := engine.MarkOf(row)
 		brief := briefs[models.TaskRef{Env: row.Env, ID: row.ID}]
-		if !ok || brief == nil {
+		if name == "" || brief == nil {
 			continue
 		}
 		mark, _, err := f.reads.MarkOf(ctx, row.Env, name)
@@ -265,7 +270,7 @@ func (f *Floor) dependencies(d *handlers.Deps, c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	q, err := handlers.ReadList(d, c)
+	q, err := handlers.ReadOldestFirst(d, c)
 	if err != nil {
 		return err
 	}
@@ -273,18 +278,21 @@ func (f *Floor) dependencies(d *handlers.Deps, c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	var after models.ID
-	if _, err := q.After(&after); err != nil {
+	q.Limit = min(q.Limit, postgres.ClaimDependencies)
+	list := postgres.DependencyList{Desc: q.Desc, Limit: q.Limit + 1}
+	if list.More, err = q.After(&list.After); err != nil {
 		return err
 	}
-	rows, err := f.reads.Dependencies(c.UserContext(), ref, after, min(q.Limit, postgres.ClaimDependencies)+1)
+	rows, count, err := f.reads.Dependencies(c.UserContext(), ref, list)
 	if err != nil {
 		return err
 	}
-	q.Limit = min(q.Limit, postgres.ClaimDependencies)
 	page, err := handlers.PageOf(q, rows, viewDependency, func(row postgres.Dependency) any { return row.Task })
 	if err != nil {
 		return err
+	}
+	if q.Count {
+		page.Total = &handlers.Total{Value: count, Relation: "eq"}
 	}
 	return handlers.Answer(c, fiber.StatusOK, page)
 }

@@ -66,7 +66,7 @@ var (
 			handlers.Param{Name: "pool", Type: "string", Repeat: true}),
 	}
 	docWorker = handlers.Doc{Tag: tag, Summary: "Read a worker", Replies: map[int]any{200: View{}}}
-	docDrain  = handlers.Doc{Tag: tag, Summary: "Give a worker nothing more", Headers: []handlers.Param{sessionHeader}, Replies: map[int]any{200: View{}}}
+	docDrain  = handlers.Doc{Tag: tag, Summary: "Give a worker nothing more", Headers: []handlers.Param{sessionHeader, handlers.IfMatchHeader}, Replies: map[int]any{200: View{}}}
 	docRemove = handlers.Doc{Tag: tag, Summary: "End a worker; its leases go back at once", Headers: []handlers.Param{sessionHeader}, Replies: map[int]any{204: nil}}
 	docClaim  = handlers.Doc{
 		Tag: tag, Summary: "Lease tasks", Body: claimBody{}, BodyOptional: true, Headers: []handlers.Param{sessionHeader},
@@ -104,7 +104,7 @@ var (
 		Tag: tag, Summary: "Keep lines that an attempt wrote", Body: protocol.LogsRequest{}, Headers: []handlers.Param{leaseHeader}, Replies: map[int]any{204: nil},
 	}
 	docDependencies = handlers.Doc{
-		Tag: tag, Summary: "List what a task waited for, with results", Query: handlers.ListParams(), Headers: []handlers.Param{leaseHeader},
+		Tag: tag, Summary: "List what a task waited for, with results, by the ids of what it waited for", Query: handlers.OldestFirstParams(), Headers: []handlers.Param{leaseHeader},
 		Replies: map[int]any{200: handlers.Page[protocol.Dependency]{}},
 	}
 )

@@ -97,9 +97,6 @@ func readUtilization(v body.Value) []byte {
 
 // heartbeat renews all leases of a session.
 func (f *Floor) heartbeat(d *handlers.Deps, c *fiber.Ctx) error {
-	if err := handlers.NoQuery(c); err != nil {
-		return err
-	}
 	text, err := handlers.PathParam(c, "id")
 	if err != nil {
 		return err

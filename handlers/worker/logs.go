@@ -74,9 +74,6 @@ func readLine(v body.Value, now models.Instant) postgres.LogRow {
 
 // logs keeps the lines that an attempt wrote.
 func (f *Floor) logs(d *handlers.Deps, c *fiber.Ctx) error {
-	if err := handlers.NoQuery(c); err != nil {
-		return err
-	}
 	ref, token, _, err := f.leaseOf(c)
 	if err != nil {
 		return err
@@ -85,7 +82,11 @@ func (f *Floor) logs(d *handlers.Deps, c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	holds, err := f.reads.KeepLogs(c.UserContext(), ref, token, lines)
+	session, err := handlers.SentSession(c)
+	if err != nil {
+		return err
+	}
+	holds, err := f.reads.KeepLogs(c.UserContext(), postgres.Holder{TaskRef: ref, Token: token, Session: session}, lines)
 	switch {
 	case err != nil:
 		return err

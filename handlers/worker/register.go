@@ -43,8 +43,8 @@ var registerMembers = map[string]func(*registration, body.Value){
 	"pool":        func(r *registration, v body.Value) { r.worker.Pool = v.Name() },
 	"resources":   (*registration).resources,
 	"slots":       (*registration).slots,
-	"models":      func(r *registration, v body.Value) { r.worker.Models = nameList(v) },
-	"permissions": func(r *registration, v body.Value) { r.worker.Permissions = nameList(v) },
+	"models":      func(r *registration, v body.Value) { r.worker.Models, r.worker.AnyModel = nameList(v), false },
+	"permissions": func(r *registration, v body.Value) { r.worker.Permissions, r.worker.AnyPermit = nameList(v), false },
 	"labels":      func(r *registration, v body.Value) { r.worker.Labels = v.Words(maxEntries, maxText, maxText) },
 	"leases":      (*registration).held,
 	"lease_seconds": func(r *registration, v body.Value) {
@@ -57,7 +57,7 @@ func readRegistration(c *fiber.Ctx) (*registration, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &registration{p: &body.Problems{}, worker: models.Worker{LeaseSeconds: protocol.DefaultLeaseSeconds}}
+	r := &registration{p: &body.Problems{}, worker: models.Worker{LeaseSeconds: protocol.DefaultLeaseSeconds, AnyModel: true, AnyPermit: true}}
 	v, err := body.Open(text, "body", r.p)
 	if err != nil {
 		return nil, err
@@ -226,9 +226,6 @@ func (r *registration) held(v body.Value) {
 }
 
 func (f *Floor) register(d *handlers.Deps, c *fiber.Ctx) error {
-	if err := handlers.NoQuery(c); err != nil {
-		return err
-	}
 	r, err := readRegistration(c)
 	if err != nil {
 		return err
@@ -248,7 +245,7 @@ func (f *Floor) register(d *handlers.Deps, c *fiber.Ctx) error {
 	id := made.ID.Text(models.WorkerPrefix)
 	c.Set(fiber.HeaderLocation, "/v1/workers/"+id)
 	return handlers.Answer(c, fiber.StatusCreated, protocol.RegisterAnswer{
-		WorkerID: id, Session: made.Session.Text(sessionPrefix), HeartbeatSeconds: float64(made.LeaseSeconds) / 3,
+		WorkerID: id, Session: made.Session.Text(handlers.SessionPrefix), HeartbeatSeconds: float64(made.LeaseSeconds) / 3,
 		LeaseSeconds: int(made.LeaseSeconds), ServerTime: protocol.At(d.Now().Time()),
 	})
 }
@@ -261,18 +258,22 @@ func envOf(c *fiber.Ctx, caller *handlers.Caller) int32 {
 	return 0
 }
 
-// within holds a worker to the lanes that its key may claim from.
+// within holds a worker to the lanes that its key may claim from, and to the permissions that it may act under.
 func within(caller *handlers.Caller, w *models.Worker) error {
-	if len(caller.Lanes) == 0 {
-		return nil
-	}
-	if len(w.Lanes) == 0 {
+	if len(caller.Lanes) > 0 && len(w.Lanes) == 0 {
 		w.Lanes = caller.Lanes
-		return nil
+	}
+	if len(caller.Permissions) > 0 && w.AnyPermit {
+		w.Permissions, w.AnyPermit = caller.Permissions, false
 	}
 	for _, lane := range w.Lanes {
-		if !slices.Contains(caller.Lanes, lane) {
+		if len(caller.Lanes) > 0 && !slices.Contains(caller.Lanes, lane) {
 			return models.Errorf(models.Forbidden, "the key does not claim from the lane %s", lane)
+		}
+	}
+	for _, permission := range w.Permissions {
+		if len(caller.Permissions) > 0 && !slices.Contains(caller.Permissions, permission) {
+			return models.Errorf(models.PermissionNotAllowed, "the key does not act under the permission %s", permission)
 		}
 	}
 	return nil

@@ -3,6 +3,7 @@ package worker
 import (
 	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -91,7 +92,7 @@ func (r *report) member(name string, m body.Value) bool {
 		}
 	case "items":
 		if !m.Null() {
-			m.Wrong("is not available in this version")
+			r.Items = readItems(m)
 		}
 	default:
 		return false
@@ -168,7 +169,8 @@ func evidence(m body.Value) string {
 }
 
 const (
-	mostTokens = 1 << 50
+	mostTokens = 1 << 40
+	mostUsed   = 1 << 50 // of memory and seconds
 	mostCost   = 1_000_000
 )
 
@@ -181,14 +183,16 @@ func readUsage(v body.Value) json.RawMessage {
 		switch name {
 		case "model":
 			m.String(0, maxText)
-		case "tokens_in", "tokens_out", "tokens_cached", "max_memory_mb", "max_vram_mb":
+		case "tokens_in", "tokens_out", "tokens_cached":
 			m.Int(0, mostTokens)
+		case "max_memory_mb", "max_vram_mb":
+			m.Int(0, mostUsed)
 		case "cost_usd":
 			m.Number(0, mostCost)
 		case "quality":
 			m.Number(0, 1)
 		case "cpu_seconds", "gpu_seconds":
-			m.Number(0, mostTokens)
+			m.Number(0, mostUsed)
 		default:
 			m.Wrong("there is no such field")
 		}
@@ -197,9 +201,6 @@ func readUsage(v body.Value) json.RawMessage {
 }
 
 func (f *Floor) results(d *handlers.Deps, c *fiber.Ctx) error {
-	if err := handlers.NoQuery(c); err != nil {
-		return err
-	}
 	text, err := handlers.PathParam(c, "id")
 	if err != nil {
 		return err
@@ -293,18 +294,13 @@ func appendResults(b []byte, answers []protocol.ResultAnswer) []byte {
 		b = append(b, `{"lease_token":`...)
 		b = appendText(b, a.LeaseToken)
 		b = append(b, `,"accepted":`...)
-		if a.Accepted {
-			b = append(b, `true`...)
-		} else {
-			b = append(b, `false`...)
-		}
+		b = strconv.AppendBool(b, a.Accepted)
 		b = append(b, `,"state":`...)
 		b = appendPointer(b, a.State)
 		b = append(b, `,"code":`...)
 		b = appendPointer(b, a.Code)
-		if a.UsageRecorded {
-			b = append(b, `,"usage_recorded":true`...)
-		}
+		b = append(b, `,"usage_recorded":`...)
+		b = strconv.AppendBool(b, a.UsageRecorded)
 		b = append(b, '}')
 	}
 	return append(b, `]}`...)

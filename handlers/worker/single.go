@@ -10,7 +10,8 @@ import (
 	"nightshift/workers/protocol"
 )
 
-// The single forms name the task in the path and its lease in a header; no session is needed.
+// The single forms name the task in the path and its lease in a header. The token is one attempt's own and dies with it, so
+// that they need no session; one that is sent must be the session that holds the lease.
 
 // leaseOf reads both. A header that names no lease of this task is a lost lease.
 func (f *Floor) leaseOf(c *fiber.Ctx) (ref models.TaskRef, token models.ID, wire string, err error) {
@@ -83,7 +84,11 @@ func (f *Floor) settleOne(d *handlers.Deps, c *fiber.Ctx, outcome models.Outcome
 		return err
 	}
 	r.Outcome, r.wire, r.known, r.Token, r.Task = outcome, wire, true, token, ref
-	verdicts, err := f.settle(d, c, &engine.Settle{Env: ref.Env, Task: ref.ID}, []report{r})
+	session, err := handlers.SentSession(c)
+	if err != nil {
+		return err
+	}
+	verdicts, err := f.settle(d, c, &engine.Settle{Env: ref.Env, Task: ref.ID, Session: session}, []report{r})
 	if err != nil {
 		return err
 	}
@@ -141,8 +146,12 @@ func (f *Floor) renew(d *handlers.Deps, c *fiber.Ctx, read func(*engine.Beat, st
 	if err := p.Err(models.ValidationFailed); err != nil {
 		return err
 	}
+	session, err := handlers.SentSession(c)
+	if err != nil {
+		return err
+	}
 	answer, err := ask(d, c, func(cmd *engine.Command) {
-		cmd.Heartbeat = &engine.Heartbeat{Env: ref.Env, Task: ref.ID, Leases: []engine.Beat{beat}}
+		cmd.Heartbeat = &engine.Heartbeat{Env: ref.Env, Task: ref.ID, Session: session, Leases: []engine.Beat{beat}}
 	})
 	if err != nil {
 		return err

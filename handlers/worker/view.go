@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"encoding/binary"
 	"encoding/json"
 
 	"github.com/gofiber/fiber/v2"
@@ -26,8 +27,8 @@ type View struct {
 	Kinds        []string          `json:"kinds" doc:"empty: all"`
 	Resources    ResourcesView     `json:"resources"`
 	Slots        json.RawMessage   `json:"slots" doc:"a number, or a number a kind"`
-	Models       []string          `json:"models"`
-	Permissions  []string          `json:"permissions"`
+	Models       []string          `json:"models" doc:"null: all"`
+	Permissions  []string          `json:"permissions" doc:"null: all"`
 	Labels       map[string]string `json:"labels"`
 	LeaseSeconds int32             `json:"lease_seconds"`
 	Leases       int32             `json:"leases" doc:"attempts it runs now"`
@@ -62,6 +63,12 @@ func viewWorker(w *models.Worker, live *engine.WorkerStats) View {
 		Permissions: handlers.List(w.Permissions), Labels: w.Labels, LeaseSeconds: w.LeaseSeconds, Utilization: w.Utilization,
 		LastSeenAt: handlers.Time(w.LastSeen), CreatedAt: handlers.Time(w.CreatedAt), UpdatedAt: handlers.Time(w.UpdatedAt),
 	}
+	if w.AnyModel {
+		v.Models = nil
+	}
+	if w.AnyPermit {
+		v.Permissions = nil
+	}
 	for _, k := range w.Kinds {
 		v.Kinds = append(v.Kinds, k.String())
 	}
@@ -72,7 +79,7 @@ func viewWorker(w *models.Worker, live *engine.WorkerStats) View {
 		v.Utilization = json.RawMessage("null")
 	}
 	var slots any = w.Slots
-	if w.KindSlots != nil {
+	if len(w.KindSlots) > 0 { // read again, none is an empty map
 		slots = w.KindSlots
 	}
 	v.Slots, _ = json.Marshal(slots) // numbers always encode
@@ -166,14 +173,17 @@ func parseState(word string) (models.WorkerState, bool) {
 }
 
 func (f *Floor) get(d *handlers.Deps, c *fiber.Ctx) error {
-	if err := handlers.NoQuery(c); err != nil {
-		return err
-	}
 	id, err := handlers.PathID(c, "id", models.WorkerPrefix)
 	if err != nil {
 		return err
 	}
 	return f.show(d, c, id)
+}
+
+// version tells a worker from what it was before it registered again or was drained; what it says of itself while it works
+// changes nothing.
+func version(w *models.Worker) int64 {
+	return int64(binary.BigEndian.Uint64(w.Session[8:])<<4>>2) | int64(w.State) // 60 random bits and the state
 }
 
 func (f *Floor) show(d *handlers.Deps, c *fiber.Ctx, id models.ID) error {
@@ -188,6 +198,7 @@ func (f *Floor) show(d *handlers.Deps, c *fiber.Ctx, id models.ID) error {
 	}
 	v := viewWorker(&row, live[id])
 	v.Leases = max(v.Leases, counts[id])
+	handlers.SetETag(c, version(&row))
 	return handlers.Answer(c, fiber.StatusOK, v)
 }
 
@@ -215,9 +226,6 @@ func (f *Floor) remove(d *handlers.Deps, c *fiber.Ctx) error {
 
 // retire is for the worker's own key and for admins of its tenant; those of the platform may end any.
 func (f *Floor) retire(d *handlers.Deps, c *fiber.Ctx, gone bool) (models.ID, error) {
-	if err := handlers.NoQuery(c); err != nil {
-		return models.ID{}, err
-	}
 	id, err := handlers.PathID(c, "id", models.WorkerPrefix)
 	if err != nil {
 		return id, err
@@ -230,10 +238,21 @@ func (f *Floor) retire(d *handlers.Deps, c *fiber.Ctx, gone bool) (models.ID, er
 	if !caller.Holds(handlers.AdminWrite) && who.keyID != caller.KeyID {
 		return id, models.Errorf(models.Forbidden, "a worker is drained or deleted by its own key or with %s", handlers.AdminWrite)
 	}
-	var session models.ID
-	if given := c.Get("Nightshift-Session"); given != "" {
-		if session, err = models.ParseID(sessionPrefix, given); err != nil {
-			return id, models.Errorf(models.SessionReplaced, "the header Nightshift-Session names no session of this worker")
+	session, err := handlers.SentSession(c)
+	if err != nil {
+		return id, err
+	}
+	insisted := handlers.IfMatch(c)
+	if insisted.Sent {
+		row, err := f.reads.Worker(c.UserContext(), caller.Tenant, caller.Platform, id)
+		if err == nil {
+			err = insisted.Fits(version(&row))
+		}
+		if err != nil {
+			return id, err
+		}
+		if session.IsZero() {
+			session = row.Session // so that it is refused too when it registers meanwhile
 		}
 	}
 	_, err = ask(d, c, func(cmd *engine.Command) { cmd.Retire = &engine.Retire{Worker: id, Session: session, Gone: gone} })

@@ -52,6 +52,7 @@ func (f *Floor) Routes() []handlers.Route {
 		{Method: "POST", Path: "/v1/tasks/:id/heartbeat", Scopes: working, Handler: f.beat, Doc: docBeat},
 		{Method: "POST", Path: "/v1/tasks/:id/checkpoint", Scopes: working, Handler: f.checkpoint, Doc: docCheckpoint},
 		{Method: "POST", Path: "/v1/tasks/:id/logs", Scopes: working, Handler: f.logs, Doc: docLogs},
+		{Method: "POST", Path: "/v1/tasks/:id/spans", Scopes: working, Handler: f.spans, Doc: docSpans},
 		{Method: "GET", Path: "/v1/tasks/:id/dependencies", Scopes: []string{handlers.TasksRead, handlers.WorkersRegister}, Handler: f.dependencies, Doc: docDependencies},
 	}
 }
@@ -97,9 +98,6 @@ func wantsJSON(c *fiber.Ctx) error {
 	return nil
 }
 
-// sessionPrefix begins a session on the wire.
-const sessionPrefix = "ses"
-
 // session reads the worker of the path and the session header of a worker's call.
 func (f *Floor) session(c *fiber.Ctx, text string) (worker, session models.ID, err error) {
 	if worker, err = models.ParseID(models.WorkerPrefix, text); err != nil {
@@ -112,7 +110,7 @@ func (f *Floor) session(c *fiber.Ctx, text string) (worker, session models.ID, e
 	if given == "" {
 		return worker, session, models.Errorf(models.SessionRequired, "send the session that POST /v1/workers answered in the header %s", protocol.HeaderSession)
 	}
-	if session, err = models.ParseID(sessionPrefix, given); err != nil {
+	if session, err = models.ParseID(handlers.SessionPrefix, given); err != nil {
 		err = models.Errorf(models.SessionReplaced, "the header %s names no session of this worker", protocol.HeaderSession)
 	}
 	return worker, session, err

@@ -1,9 +1,9 @@
 package worker
 
 import (
+	"bytes"
 	"encoding/json"
 	"strconv"
-	"strings"
 
 	"nightshift/handlers"
 	"nightshift/models"
@@ -93,13 +93,26 @@ func appendLease(b []byte, lease *engine.Lease, brief *postgres.Brief) []byte {
 	b = appendMoment(b, row.Deadline)
 	b = append(b, `,"traceparent":`...)
 	b = appendTextOrNull(b, brief.Trace)
-	b = append(b, `,"permissions":[],"secrets":{},"checkpoint":`...)
+	b = append(b, `,"permissions":[`...)
+	for i, name := range lease.Permissions {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = appendText(b, name)
+	}
+	b = append(b, `],"secrets":{},"checkpoint":`...)
 	b = appendRaw(b, brief.Checkpoint)
 	b = append(b, `,"watermark":`...)
 	b = appendMark(b, row, brief)
 	b = append(b, ',')
 	b = appendRelatives(b, id, brief)
-	b = append(b, `,"events":[],"items":null,"partition":null,"run":null,"verify":`...)
+	b = append(b, `,"events":`...)
+	b = appendEvents(b, brief.Events)
+	b = append(b, `,"items":`...)
+	b = appendRaw(b, brief.Items)
+	b = append(b, ',')
+	b = appendRun(b, brief.Input)
+	b = append(b, `,"verify":`...)
 	b = strconv.AppendBool(b, row.ErrorClass == "outcome_unknown") // what the last attempt did is to be found out, not done again
 	b = append(b, `,"idempotency_key":"`...)
 	if !row.Workflow.IsZero() {
@@ -175,7 +188,7 @@ func appendChild(b []byte, d *postgres.Dependency) []byte {
 
 // appendMark writes the watermark of a task that names one; version 0 says that nobody has set it yet.
 func appendMark(b []byte, row *models.Task, brief *postgres.Brief) []byte {
-	if !strings.HasPrefix(row.LimitKey, engine.MarkKey) {
+	if engine.MarkOf(row) == "" {
 		return append(b, `null`...)
 	}
 	b = append(b, `{"value":`...)
@@ -194,6 +207,25 @@ func appendLabels(b []byte, input json.RawMessage) []byte {
 		return append(b, kept.Labels...)
 	}
 	return append(b, `{}`...)
+}
+
+// appendRun writes which run of a schedule made the task, and its share of a partitioned one.
+func appendRun(b []byte, input json.RawMessage) []byte {
+	var kept struct {
+		Schedule     string          `json:"schedule"`
+		ScheduledFor models.Instant  `json:"scheduled_for"`
+		Partition    json.RawMessage `json:"partition"`
+	}
+	if !bytes.Contains(input, []byte(`"run_id"`)) || json.Unmarshal(input, &kept) != nil {
+		return append(b, `"partition":null,"run":null`...)
+	}
+	b = append(b, `"partition":`...)
+	b = appendRaw(b, kept.Partition)
+	b = append(b, `,"run":{"schedule":`...)
+	b = appendText(b, kept.Schedule)
+	b = append(b, `,"scheduled_for":`...)
+	b = appendMoment(b, kept.ScheduledFor)
+	return append(b, '}')
 }
 
 func appendRaw(b []byte, text json.RawMessage) []byte {

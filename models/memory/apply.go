@@ -22,19 +22,24 @@ func (s *Store) Apply(_ context.Context, p *models.Plan) (*models.Effects, error
 	if err := s.check(p); err != nil {
 		return nil, err
 	}
-	s.batches[p.Batch] = p.Epoch
+	s.batches[p.Batch], s.decidedAt = p.Epoch, p.At
 	s.brain.Batch = max(s.brain.Batch, p.Batch)
 	s.configure(p)
 	s.insert(p)
 	s.unusual(p)
 	s.flows(p)
 	s.schedule(&p.Schedules)
+	s.limit(&p.Quota)
+	s.choose(&p.Models)
+	s.rates(p)
+	s.money(p)
+	s.feed(&p.Feeds)
 	for i := range p.Changes {
 		after := p.Changes[i].After
 		old := s.tasks[refOf(&after)]
 		after.Remaining, after.Killed = old.Remaining, old.Killed
 		s.put(after)
-		if old.State == models.Staged {
+		if old.State == models.Staged && after.State != models.Staged {
 			delete(s.stagingOf, refOf(&after))
 		}
 	}
@@ -61,12 +66,18 @@ func (s *Store) configure(p *models.Plan) {
 		s.kinds[k.Name] = k
 	}
 	for _, l := range p.Lanes {
-		l.TaskTypes = slices.Clone(l.TaskTypes)
+		l.TaskTypes, l.YieldsTo = slices.Clone(l.TaskTypes), slices.Clone(l.YieldsTo)
 		s.lanes[l.Number] = l
 		s.mostLane = max(s.mostLane, l.Number)
 	}
 	for _, n := range p.LanesGone {
 		delete(s.lanes, n)
+	}
+	for _, ref := range p.HeldGone {
+		delete(s.held, ref)
+	}
+	for _, h := range p.Held {
+		s.held[h.HeldRef] = h
 	}
 	for _, c := range p.Classes {
 		c.Selector, c.Permissions = maps.Clone(c.Selector), slices.Clone(c.Permissions)
@@ -82,7 +93,11 @@ func (s *Store) configure(p *models.Plan) {
 		}
 	}
 	for _, v := range p.Virtual {
+		v.At = p.At
 		s.virtual[virtualKey{v.Pool, v.Kind, v.Tenant}] = v
+	}
+	for _, c := range p.Corrections {
+		s.corrections[correctionKey{c.Pool, c.Kind}] = c
 	}
 	for _, e := range p.Estimates {
 		s.estimates[estimateKey{e.Tenant, e.Class}] = e
@@ -104,7 +119,7 @@ func (s *Store) insert(p *models.Plan) {
 	for _, w := range p.WorkflowChanges {
 		ref := models.TaskRef{Env: w.Env, ID: w.ID}
 		row := s.workflows[ref]
-		w.Gate, w.Name, w.CreatedAt, w.RerunOf, w.Stops = row.Gate, row.Name, row.CreatedAt, row.RerunOf, row.Stops
+		w.Gate, w.Name, w.CreatedAt, w.RerunOf, w.Stops, w.Items = row.Gate, row.Name, row.CreatedAt, row.RerunOf, row.Stops, row.Items
 		row = w
 		s.workflows[ref] = row
 	}
@@ -205,6 +220,11 @@ func (s *Store) note(p *models.Plan) {
 		g := s.stagings[id]
 		g.Flipped = true
 		s.stagings[id] = g
+		for ref := range s.staged.of[id].all() { // from now on they are members of their workflow
+			if t := s.tasks[ref]; !t.Workflow.IsZero() {
+				s.member(&t, true)
+			}
+		}
 	}
 	for _, c := range p.Cursors {
 		s.cursors[c.ID] = c

@@ -29,9 +29,15 @@ func (s *Store) checkNames(p *models.Plan) error {
 	return cmp.Or(
 		clash(s.tenants, p.Tenants, nil, func(t models.Tenant) (int32, []any) { return t.Number, []any{t.ID, t.Slug} }),
 		clash(s.environments, p.Environments, nil, func(e models.Environment) (int32, []any) {
+			if e.ClosedAt > 0 {
+				return e.Env, []any{e.ID}
+			}
 			return e.Env, []any{e.ID, [2]any{e.Tenant, e.Name}}
 		}),
 		clash(s.lanes, p.Lanes, p.LanesGone, func(l models.Lane) (int32, []any) { return l.Number, []any{[2]any{l.Env, l.Name}} }),
+		clash(s.budgets, p.Money.Budgets, p.Money.Gone, func(b models.Budget) (models.ID, []any) {
+			return b.ID, []any{[5]any{b.Tenant, b.Scope, b.Env, b.Name, b.Period}}
+		}),
 		clash(s.classes, p.Classes, nil, func(c models.Class) (int32, []any) { return c.Number, []any{c.Digest()} }),
 		clash(s.workers, p.Workers, nil, func(w models.Worker) (models.ID, []any) {
 			if w.State == models.WorkerGone {
@@ -151,6 +157,11 @@ func (s *Store) checkBeside(p *models.Plan) error {
 	for _, id := range p.Flips {
 		if g, exists := s.stagings[id]; !exists || g.Flipped {
 			return models.Errorf(models.RowCount, "there is no staging %x to flip", id)
+		}
+	}
+	for _, e := range p.Linked {
+		if was := s.edge(e); was == nil || was.State != models.EdgeStaged {
+			return models.Errorf(models.RowCount, "task %s: there is no staged edge from %s", e.To.Text(models.TaskPrefix), e.From.Text(models.TaskPrefix))
 		}
 	}
 	edges := make(map[edgeKey]bool, len(p.Edges))

@@ -16,8 +16,10 @@ func (s *Store) Facts(_ context.Context, need *models.Need) (*models.Facts, erro
 		Workflows: map[models.TaskRef]models.Workflow{}, Once: map[models.OnceRef]models.Once{}, Done: map[models.ID]int64{},
 		Slices: map[models.ID][]models.Task{}, Stagings: map[models.ID]models.Staging{}, Policies: map[models.TaskRef]models.RetryPolicy{},
 		Tokens: map[models.TokenRef]models.Attempt{}, Children: map[models.ChildRef]models.Task{}, Dedupes: map[models.IdemRef]models.Deduped{}, Payloads: map[models.TaskRef]json.RawMessage{}, Watermarks: map[models.IdemRef]models.Watermark{},
-		Judged: map[models.TaskRef]models.Judged{},
+		Judged: map[models.TaskRef]models.Judged{}, Outside: map[models.TaskRef][]models.Edge{}, Items: map[models.TaskRef]models.Items{}, Blockers: map[models.TaskRef][]models.Blocker{},
+		Choices: map[models.TaskRef]models.Choice{}, Qualities: map[models.QualityRef]float64{},
 	}
+	s.chosen(need, f)
 	for _, ref := range need.IdemKeys {
 		if id, held := s.holders[ref]; held {
 			f.IdemKeys[ref] = s.tasks[models.TaskRef{Env: ref.Env, ID: id}]
@@ -36,18 +38,20 @@ func (s *Store) Facts(_ context.Context, need *models.Need) (*models.Facts, erro
 			}
 		}
 	}
+	s.outsiders(need, f)
 	for _, ref := range need.Policies {
 		if p := s.policy(ref); p != nil {
 			f.Policies[ref] = *p
 		}
 	}
-	for _, ref := range need.Tokens {
-		if a := s.ended(ref); a != nil {
-			f.Tokens[ref] = *a
-		}
-	}
+	s.tokenFacts(need, f)
 	for _, ref := range need.Judged {
 		f.Judged[ref] = s.judged(ref)
+	}
+	for _, ref := range need.Blockers {
+		if found := s.blockers(ref); len(found) > 0 {
+			f.Blockers[ref] = found
+		}
 	}
 	for _, ref := range need.Children {
 		if id, ok := s.children[ref]; ok {
@@ -59,13 +63,34 @@ func (s *Store) Facts(_ context.Context, need *models.Need) (*models.Facts, erro
 			f.Dedupes[ref] = models.Deduped{Dedupe: d, Row: s.tasks[models.TaskRef{Env: ref.Env, ID: d.Task}]}
 		}
 	}
-	f.Schedules = s.works(need.Schedules)
+	f.Schedules, f.Variables = s.works(need.Schedules), map[int32]models.Variables{}
+	known(need.Variables, s.variables, f.Variables)
+	s.feedFacts(need, f)
+	known(need.Items, s.items, f.Items)
 	known(need.Watermarks, s.watermarks, f.Watermarks)
 	known(need.Tasks, s.tasks, f.Tasks)
 	known(need.Once, s.once, f.Once)
 	known(need.Done, s.done, f.Done)
 	known(need.Stagings, s.stagings, f.Stagings)
 	return f, nil
+}
+
+// outsiders are the tasks outside their bodies that rows wait for which are about to enter.
+func (s *Store) outsiders(need *models.Need, f *models.Facts) {
+	for _, slice := range need.Slices {
+		if slice.Cursor.Wide == 0 {
+			continue
+		}
+		for _, row := range f.Slices[slice.Cursor.ID] {
+			edges := s.outside(refOf(&row))
+			if len(edges) > 0 {
+				f.Outside[refOf(&row)] = edges
+			}
+			for _, e := range edges {
+				known([]models.TaskRef{{Env: e.Env, ID: e.From}}, s.tasks, f.Tasks)
+			}
+		}
+	}
 }
 
 // known copies the rows that are there.

@@ -100,7 +100,7 @@ func TestASnapshotCountsWhatStands(t *testing.T) {
 	if len(s.Lines) != 2 || s.Lines[0].Ready != 2 || !slices.Equal(ids(s.Lines[0].Heads), []byte{2}) || !slices.Equal(ids(s.Lines[1].Heads), []byte{1}) {
 		t.Errorf("lines %+v", s.Lines)
 	}
-	if len(s.Parked) != 2 || s.Parked[0].Count != 1 || s.Parked[0].Gate != "key:k" || s.Parked[0].Limit != 6 {
+	if len(s.Parked) != 2 || s.Parked[0].Count != 1 || s.Parked[0].Gate != "key:k" || s.Parked[0].Keys.KeyLimit != 6 {
 		t.Errorf("parked %+v", s.Parked)
 	}
 	if len(s.Keys) != 2 || s.Keys[1].Admitted != 2 || s.Keys[1].Key != "k" || s.Keys[1].Limit != 3 {

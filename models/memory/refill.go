@@ -22,6 +22,9 @@ func (s *Store) Refill(_ context.Context, ask *models.RefillAsk) (*models.Refill
 		if line.Gate != "" {
 			marks = s.parked.of[parkedKey{line.Line, line.Gate}]
 		}
+		if line.ByOrder {
+			marks = s.ordered.of[orderedKey{line.Line.Env, line.Gate}]
+		}
 		from := marks.all()
 		if line.After != (models.Mark{}) {
 			from = marks.above(line.After)
@@ -59,10 +62,10 @@ func (s *Store) Load(_ context.Context, heads, most int) (*models.Snapshot, erro
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	out := &models.Snapshot{
-		Now: s.now(), Batch: s.brain.Batch,
+		Now: s.now(), Batch: s.brain.Batch, DecidedAt: s.decidedAt,
 		Tenants: sorted(s.tenants, cmp.Compare[int32]), Environments: sorted(s.environments, cmp.Compare[int32]),
 		Kinds: sorted(s.kinds, cmp.Compare[models.KindName]), Lanes: sorted(s.lanes, cmp.Compare[int32]), MostLane: s.mostLane,
-		Classes: sorted(s.classes, cmp.Compare[int32]), Virtual: sorted(s.virtual, compareVirtual), Estimates: sorted(s.estimates, compareEstimates),
+		Classes: sorted(s.classes, cmp.Compare[int32]), Virtual: sorted(s.virtual, compareVirtual), Estimates: sorted(s.estimates, compareEstimates), Corrections: sorted(s.corrections, compareCorrections),
 		Unfired: sorted(s.unfired, compareRefs), Running: s.all(s.running), Freed: s.all(s.freed),
 	}
 	for _, w := range sorted(s.workers, models.ID.Compare) {
@@ -85,6 +88,11 @@ func (s *Store) Load(_ context.Context, heads, most int) (*models.Snapshot, erro
 	}
 	out.HeldFlows = s.heldFlows()
 	out.Schedules = s.scheduleSnapshot()
+	out.Quota = s.quotaSnapshot()
+	out.Waiting = s.waiting()
+	out.Models = s.modelSnapshot()
+	out.Budgets = s.budgetStates()
+	out.Held = sorted(s.held, compareHeld)
 	out.Signals = sorted(s.signals, models.ID.Compare)
 	for _, line := range slices.SortedFunc(maps.Keys(s.lines.of), compareLines) {
 		marks := s.lines.of[line]
@@ -95,14 +103,18 @@ func (s *Store) Load(_ context.Context, heads, most int) (*models.Snapshot, erro
 		})
 	}
 	for _, k := range slices.SortedFunc(maps.Keys(s.parked.of), compareParked) {
-		c := models.ParkedCount{Line: k.line, Gate: k.gate}
-		for m := range s.parked.of[k].all() {
-			c.Count++
-			c.Limit = max(c.Limit, s.tasks[models.TaskRef{Env: k.line.Env, ID: m.ID}].KeyLimit)
+		c := models.ParkedCount{Line: k.line, Gate: k.gate, Count: int64(s.parked.of[k].size())}
+		for _, first := range s.heads(k.line.Env, s.parked.of[k].all(), 1) {
+			c.First, c.Keys = first.AgeKey, keysOf(&first)
+		}
+		for m := range s.ordered.of[orderedKey{k.line.Env, k.gate}].all() {
+			c.Order = m.AgeKey
+			break
 		}
 		out.Parked = append(out.Parked, c)
 	}
 	out.Keys = s.wanted()
+	s.loadKeys(out)
 	return out, nil
 }
 
@@ -141,8 +153,16 @@ func sorted[K comparable, V any](of map[K]V, compare func(a, b K) int) []V {
 	return out
 }
 
+func compareHeld(a, b models.HeldRef) int {
+	return cmp.Or(cmp.Compare(a.Lane, b.Lane), cmp.Compare(a.Pool, b.Pool))
+}
+
 func compareVirtual(a, b virtualKey) int {
 	return cmp.Or(cmp.Compare(a.pool, b.pool), cmp.Compare(a.kind, b.kind), cmp.Compare(a.tenant, b.tenant))
+}
+
+func compareCorrections(a, b correctionKey) int {
+	return cmp.Or(cmp.Compare(a.pool, b.pool), cmp.Compare(a.kind, b.kind))
 }
 
 func compareEstimates(a, b estimateKey) int {

@@ -27,8 +27,14 @@ func (r *rows) index(t *models.Task, in bool) {
 		if t.LatestStart > 0 {
 			r.starts.set(lineOf(t), models.Mark{AgeKey: int64(t.LatestStart), ID: t.ID}, in)
 		}
+		if t.MoreKeys != "" || t.OrderKey != 0 {
+			set(r.standing, ref, in)
+		}
 	case t.State == models.Ready:
 		r.parked.set(parkedKey{lineOf(t), t.Gate}, mark, in)
+		if t.OrderKey != 0 {
+			r.ordered.set(orderedKey{t.Env, t.Gate}, models.Mark{AgeKey: t.OrderKey, ID: t.ID}, in)
+		}
 	case t.State.Live():
 		set(r.running, ref, in)
 	case t.State == models.Pending && free(t):
@@ -37,6 +43,16 @@ func (r *rows) index(t *models.Task, in bool) {
 		r.dead.set(models.TaskRef{Env: t.Env, ID: t.Fingerprint}, t.ID, in)
 	case t.State == models.Staged:
 		r.staged.set(r.stagingOf[ref], ref, in)
+	}
+	if t.State.Unready() {
+		if in {
+			r.later[t.Env]++
+		} else {
+			r.later[t.Env]--
+		}
+	}
+	if t.HoldsIdle() {
+		set(r.idle, ref, in)
 	}
 	if at := due(t); at != 0 {
 		set(r.timers, timer{at, ref}, in)
@@ -56,7 +72,7 @@ func (r *rows) index(t *models.Task, in bool) {
 			delete(r.children, ref)
 		}
 	}
-	if !t.Workflow.IsZero() {
+	if !t.Workflow.IsZero() && (t.State != models.Staged || r.stagings[r.stagingOf[ref]].Flipped) {
 		r.member(t, in)
 	}
 }

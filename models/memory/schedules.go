@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"maps"
 	"slices"
 
 	"nightshift/models"
@@ -14,6 +15,8 @@ type scheduleRows struct {
 	openRuns  map[models.TaskRef]bool // whose work has not ended, or that wait
 	moments   map[moment]models.ID
 	versions  map[models.TaskRef][]models.Schedule
+	variables map[int32]models.Variables
+	madeBy    map[models.TaskRef]models.ID // the schedule of a task
 }
 
 // moment is what a run alone may have.
@@ -27,6 +30,7 @@ func newScheduleRows() scheduleRows {
 	return scheduleRows{
 		schedules: map[models.TaskRef]models.Schedule{}, states: map[models.TaskRef]models.ScheduleState{}, runs: map[models.TaskRef]models.Run{},
 		openRuns: map[models.TaskRef]bool{}, moments: map[moment]models.ID{}, versions: map[models.TaskRef][]models.Schedule{},
+		variables: map[int32]models.Variables{}, madeBy: map[models.TaskRef]models.ID{},
 	}
 }
 
@@ -66,7 +70,7 @@ func (s *Store) schedule(p *models.SchedulePlan) {
 	}
 	for _, v := range p.Saved {
 		ref := models.TaskRef{Env: v.Env, ID: v.ID}
-		v.Rule.Exclude = slices.Clone(v.Rule.Exclude)
+		v.Rule.Exclude, v.Rule.Marks, v.Rule.Vars = slices.Clone(v.Rule.Exclude), slices.Clone(v.Rule.Marks), slices.Clone(v.Rule.Vars)
 		s.schedules[ref] = v
 		s.versions[ref] = append(s.versions[ref], v)
 	}
@@ -77,9 +81,16 @@ func (s *Store) schedule(p *models.SchedulePlan) {
 		ref := models.TaskRef{Env: r.Env, ID: r.ID}
 		s.runs[ref] = r
 		s.moments[momentOf(&r)] = r.ID
-		if delete(s.openRuns, ref); r.Outcome == "" || !r.Task.IsZero() && r.FinishedAt == 0 {
+		if delete(s.openRuns, ref); r.Open() {
 			s.openRuns[ref] = true
 		}
+	}
+	for _, t := range p.Tasks {
+		s.madeBy[models.TaskRef{Env: t.Env, ID: t.Task}] = t.Schedule
+	}
+	for _, v := range p.Vars {
+		v.Vars = maps.Clone(v.Vars)
+		s.variables[v.Env] = v
 	}
 }
 
@@ -127,6 +138,13 @@ func (s *Store) Runs(of models.TaskRef) (out []models.Run) {
 	}
 	slices.SortFunc(out, func(a, b models.Run) int { return a.ID.Compare(b.ID) })
 	return out
+}
+
+// MadeBy is the schedule whose run made a task, zero when none did.
+func (s *Store) MadeBy(task models.TaskRef) models.ID {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.madeBy[task]
 }
 
 // ScheduleState is what stands of a schedule.

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"slices"
 
 	"nightshift/models"
 )
@@ -35,5 +36,42 @@ func (s *Store) Stage(_ context.Context, body *models.StagedBody) error {
 		s.put(t)
 	}
 	s.beside(body.Specs, body.Labels, body.Edges)
+	s.putItems(body.Items)
+	s.putChoices(body.Choices)
+	for _, t := range body.Made {
+		s.madeBy[models.TaskRef{Env: t.Env, ID: t.Task}] = t.Schedule
+	}
 	return nil
+}
+
+// outside are the edges of a staged row to tasks outside its body, by their sources.
+func (s *Store) outside(to models.TaskRef) (edges []models.Edge) {
+	froms := slices.Clone(s.waitsFor[to])
+	slices.SortFunc(froms, models.ID.Compare)
+	for _, from := range slices.Compact(froms) {
+		for _, e := range s.edges[models.TaskRef{Env: to.Env, ID: from}] {
+			if e.To == to.ID && e.State == models.EdgeStaged {
+				edges = append(edges, e)
+			}
+		}
+	}
+	return edges
+}
+
+// edge is the stored edge like e; nil when there is none.
+func (s *Store) edge(e models.Edge) *models.Edge {
+	list := s.edges[models.TaskRef{Env: e.Env, ID: e.From}]
+	for i := range list {
+		if list[i].To == e.To && list[i].On == e.On {
+			return &list[i]
+		}
+	}
+	return nil
+}
+
+// link says what became of edges to tasks outside a body.
+func (s *Store) link(edges []models.Edge) {
+	for _, e := range edges {
+		s.edge(e).State = e.State
+	}
 }

@@ -51,7 +51,9 @@ type rows struct {
 	classes      map[int32]models.Class
 	workers      map[models.ID]models.Worker
 	virtual      map[virtualKey]models.Virtual
+	held         map[models.HeldRef]models.Held
 	estimates    map[estimateKey]models.Estimate
+	corrections  map[correctionKey]models.Correction
 
 	workflows map[models.TaskRef]models.Workflow
 	tasks     map[models.TaskRef]models.Task
@@ -67,6 +69,7 @@ type rows struct {
 	done      map[models.ID]int64
 	once      map[models.OnceRef]models.Once
 	batches   map[int64]int64 // batch → epoch
+	decidedAt models.Instant  // of the last
 	events    []Recorded
 	audit     []models.Audit
 
@@ -87,18 +90,29 @@ type rows struct {
 	qualities  map[qualityKey]models.Quality
 	dedupes    map[models.IdemRef]models.Dedupe
 	watermarks map[models.IdemRef]models.Watermark
+	items      map[models.TaskRef]models.Items
 	children   map[models.ChildRef]models.ID
 	below      indexed[models.TaskRef, models.ID] // children by parent
 	listed     indexed[models.ID, models.ID]      // tasks by the bulk action they were listed for
 	spends     map[models.TaskRef]models.Spend    // by workflow
 	waitsFor   map[models.TaskRef][]models.ID     // whom a task waited for
 	scheduleRows
+	quotaRows
+	keyRows
+	feedRows
+	modelRows
+	moneyRows
 }
 
 // Recorded is an event with the batch that wrote it.
 type Recorded struct {
 	Batch int64
 	models.Event
+}
+
+type correctionKey struct {
+	pool string
+	kind models.KindName
 }
 
 type estimateKey struct{ tenant, class int32 }
@@ -134,7 +148,7 @@ func newRows() rows {
 	return rows{
 		tenants: map[int32]models.Tenant{}, environments: map[int32]models.Environment{}, kinds: map[models.KindName]models.Kind{},
 		lanes: map[int32]models.Lane{}, classes: map[int32]models.Class{}, workers: map[models.ID]models.Worker{},
-		virtual: map[virtualKey]models.Virtual{}, estimates: map[estimateKey]models.Estimate{}, workflows: map[models.TaskRef]models.Workflow{}, tasks: map[models.TaskRef]models.Task{},
+		virtual: map[virtualKey]models.Virtual{}, held: map[models.HeldRef]models.Held{}, estimates: map[estimateKey]models.Estimate{}, corrections: map[correctionKey]models.Correction{}, workflows: map[models.TaskRef]models.Workflow{}, tasks: map[models.TaskRef]models.Task{},
 		specs: map[models.TaskRef]models.Spec{}, labels: map[models.TaskRef][]models.Label{}, edges: map[models.TaskRef][]models.Edge{}, unfired: map[models.TaskRef]models.End{},
 		attempts: map[models.TaskRef][]models.Attempt{}, progress: map[models.TaskRef]models.Progress{},
 		stagings: map[models.ID]models.Staging{}, stagingOf: map[models.TaskRef]models.ID{}, cursors: map[models.ID]models.Cursor{},
@@ -144,8 +158,8 @@ func newRows() rows {
 		dead: newIndexed[models.TaskRef](models.ID.Compare), members: newIndexed[models.TaskRef](models.ID.Compare),
 		counts: map[models.TaskRef]models.Counts{}, staged: newIndexed[models.ID](compareRefs), holders: map[models.IdemRef]models.ID{},
 		overrides: map[models.TaskRef]models.Override{}, signals: map[models.ID]models.Signal{}, qualities: map[qualityKey]models.Quality{},
-		dedupes: map[models.IdemRef]models.Dedupe{}, watermarks: map[models.IdemRef]models.Watermark{}, children: map[models.ChildRef]models.ID{}, below: newIndexed[models.TaskRef](models.ID.Compare), listed: newIndexed[models.ID](models.ID.Compare),
-		spends: map[models.TaskRef]models.Spend{}, waitsFor: map[models.TaskRef][]models.ID{}, scheduleRows: newScheduleRows(),
+		dedupes: map[models.IdemRef]models.Dedupe{}, watermarks: map[models.IdemRef]models.Watermark{}, items: map[models.TaskRef]models.Items{}, children: map[models.ChildRef]models.ID{}, below: newIndexed[models.TaskRef](models.ID.Compare), listed: newIndexed[models.ID](models.ID.Compare),
+		spends: map[models.TaskRef]models.Spend{}, waitsFor: map[models.TaskRef][]models.ID{}, scheduleRows: newScheduleRows(), quotaRows: newQuotaRows(), keyRows: newKeyRows(), feedRows: newFeedRows(), modelRows: newModelRows(), moneyRows: newMoneyRows(),
 	}
 }
 

@@ -12,8 +12,10 @@ func (s *Store) unusual(p *models.Plan) {
 		ref := models.TaskRef{Env: w.Env, ID: w.Task}
 		row := s.tasks[ref]
 		row.Remaining += w.More
+		row.Killed += w.Killed
 		s.put(row)
 	}
+	s.link(p.Linked)
 	for _, o := range p.Overrides {
 		ref := models.TaskRef{Env: o.Env, ID: o.Task}
 		row := s.overrides[ref]
@@ -38,6 +40,7 @@ func (s *Store) unusual(p *models.Plan) {
 	for _, m := range p.Watermarks {
 		s.watermarks[models.IdemRef{Env: m.Env, Key: m.Name}] = m
 	}
+	s.putItems(p.Items)
 	for _, d := range p.Dedupes {
 		s.dedupes[models.IdemRef{Env: d.Env, Key: d.Key}] = d
 	}
@@ -48,6 +51,21 @@ func (s *Store) unlabel(gone []models.Label) {
 		ref := models.TaskRef{Env: l.Env, ID: l.Task}
 		s.labels[ref] = slices.DeleteFunc(s.labels[ref], func(o models.Label) bool { return o == l })
 	}
+}
+
+// putItems keeps how far items are.
+func (s *Store) putItems(items []models.Items) {
+	for _, i := range items {
+		i.Left = slices.Clone(i.Left)
+		s.items[models.TaskRef{Env: i.Env, ID: i.Task}] = i
+	}
+}
+
+// Items is how far the items of a task are.
+func (s *Store) Items(of models.TaskRef) models.Items {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.items[of]
 }
 
 // Override is what was changed of a task's input.

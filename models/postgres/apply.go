@@ -12,8 +12,8 @@ import (
 
 // buffers are the parameters of the hot statements, kept from batch to batch.
 type buffers struct {
-	tasks, changes, specs, labels, edges, attempts, ends, events rows
-	packed                                                       []byte
+	births, moves, tasks, changes, specs, labels, edges, attempts, ends, events, messages rows
+	packed                                                                                []byte
 }
 
 // Apply commits the plan whole or not at all, in one round trip, and tells what that set free.
@@ -23,13 +23,13 @@ func (w *Writer) Apply(ctx context.Context, p *models.Plan) (*models.Effects, er
 	if err := lawful(p); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, connectTimeout+batchTimeout)
+	ctx, cancel := context.WithTimeout(ctx, joinTimeout+w.db.options.BatchTimeout)
 	defer cancel()
 	l, err := w.connected(ctx, p.Epoch)
 	if err != nil {
 		return nil, err
 	}
-	batch, cancel := context.WithTimeout(ctx, batchTimeout)
+	batch, cancel := context.WithTimeout(ctx, w.db.options.BatchTimeout)
 	defer cancel()
 	effects := &models.Effects{}
 	pipe := l.pipeline(batch)
@@ -79,17 +79,21 @@ func (w *Writer) batch(pipe *pipeline, p *models.Plan, effects *models.Effects) 
 	}
 	b, t := &w.buffers, pipe.link.types
 	if len(p.Tasks) > 0 {
-		pipe.send(call{name: "insert_tasks", params: [][]byte{b.newTasks(t, p.Tasks, models.ID{})}})
+		b.insertTasks(pipe, p.Tasks)
 	}
 	if len(p.LabelsGone) > 0 {
 		pipe.send(call{name: "delete_labels", params: [][]byte{b.labelRows(t, p.LabelsGone)}})
 	}
 	b.beside(pipe.send, t, p.Specs, p.Labels, p.Edges)
+	if len(p.Linked) > 0 {
+		b.links(pipe, p.Linked)
+	}
+	b.feeds(pipe, &p.Feeds)
 	if err := unusual(pipe, p); err != nil {
 		return err
 	}
 	if len(p.Changes) > 0 {
-		pipe.send(call{name: "change_tasks", params: [][]byte{b.changed(t, p.Changes), int8Param(int64(len(p.Changes)))}})
+		b.changeTasks(pipe, p.Changes)
 	}
 	if len(p.Attempts) > 0 {
 		rows, err := b.ended(t, p.Attempts)
@@ -104,21 +108,13 @@ func (w *Writer) batch(pipe *pipeline, p *models.Plan, effects *models.Effects) 
 	return w.note(pipe, p)
 }
 
-// newTasks are rows to insert; those of a staging carry it.
+// newTasks are rows to insert that carry their staging.
 func (b *buffers) newTasks(t wireTypes, tasks []models.Task, staging models.ID) []byte {
-	b.tasks.begin(t["task_wire"])
+	b.tasks.begin(t["task_wire_4"])
 	for i := range tasks {
 		b.tasks.task(&tasks[i], staging, 0)
 	}
 	return b.tasks.param()
-}
-
-func (b *buffers) changed(t wireTypes, changes []models.Change) []byte {
-	b.changes.begin(t["task_wire"])
-	for i := range changes {
-		b.changes.task(&changes[i].After, changes[i].Token, changes[i].From)
-	}
-	return b.changes.param()
 }
 
 // beside sends what is written once with new tasks.
@@ -140,6 +136,15 @@ func (b *buffers) beside(send func(call), t wireTypes, specs []models.Spec, labe
 		}
 		send(call{name: "insert_edges", params: [][]byte{b.edges.param()}})
 	}
+}
+
+// links sends what became of edges of rows that enter.
+func (b *buffers) links(pipe *pipeline, edges []models.Edge) {
+	b.edges.begin(pipe.link.types["edge_wire"])
+	for i := range edges {
+		b.edges.edge(&edges[i])
+	}
+	pipe.send(call{name: "link_edges", params: [][]byte{b.edges.param(), int8Param(int64(len(edges)))}})
 }
 
 func (b *buffers) labelRows(t wireTypes, labels []models.Label) []byte {

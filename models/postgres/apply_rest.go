@@ -23,6 +23,7 @@ func configure(pipe *pipeline, p *models.Plan) error {
 		pipe.send(call{name: "delete_lanes", params: [][]byte{int4Array(p.LanesGone, same)}})
 	}
 	add("save_lanes", len(p.Lanes), p.Lanes)
+	holds(pipe, p)
 	add("insert_classes", len(p.Classes), storedClasses(p.Classes))
 	add("save_workers", len(p.Workers), p.Workers)
 	add("insert_workflows", len(p.Workflows), p.Workflows)
@@ -39,6 +40,8 @@ func configure(pipe *pipeline, p *models.Plan) error {
 			int2Array(p.Virtual, func(v models.Virtual) int16 { return int16(v.Kind) }),
 			int4Array(p.Virtual, func(v models.Virtual) int32 { return v.Tenant }),
 			float8Array(p.Virtual, func(v models.Virtual) float64 { return v.Time }),
+			float8Array(p.Virtual, func(v models.Virtual) float64 { return v.Span }),
+			int8Param(int64(p.At)),
 		}})
 	}
 	if len(p.Estimates) > 0 {
@@ -49,8 +52,22 @@ func configure(pipe *pipeline, p *models.Plan) error {
 			int8Param(int64(p.At)),
 		}})
 	}
+	if len(p.Corrections) > 0 {
+		pipe.send(call{name: "save_corrections", params: [][]byte{
+			textArray(p.Corrections, func(c models.Correction) string { return c.Pool }),
+			int2Array(p.Corrections, func(c models.Correction) int16 { return int16(c.Kind) }),
+			bytesArray(p.Corrections, func(c models.Correction) []byte { return c.Factors }),
+			int8Param(int64(p.At)),
+		}})
+	}
 	if failed != nil {
 		return failed
+	}
+	if err := limits(pipe, &p.Quota); err != nil {
+		return err
+	}
+	if err := choices(pipe, &p.Models); err != nil {
+		return err
 	}
 	return schedules(pipe, &p.Schedules)
 }

@@ -37,12 +37,18 @@ func unusual(pipe *pipeline, p *models.Plan) error {
 		name  string
 		n     int
 		value any
-	}{{"raise_waits", len(p.Waits), p.Waits}, {"save_qualities", len(p.Qualities), p.Qualities}, {"save_dedupes", len(p.Dedupes), p.Dedupes}} {
+	}{{"raise_waits", len(p.Waits), p.Waits}, {"save_qualities", len(p.Qualities), p.Qualities}, {"save_dedupes", len(p.Dedupes), p.Dedupes}, {"save_items", len(p.Items), p.Items}} {
 		if rare.n > 0 {
 			if err := sendJSON(pipe, rare.name, rare.value); err != nil {
 				return err
 			}
 		}
+	}
+	if err := rates(pipe, p); err != nil {
+		return err
+	}
+	if err := money(pipe, p); err != nil {
+		return err
 	}
 	return flows(pipe, p)
 }

@@ -3,17 +3,26 @@ package postgres
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
 	"nightshift/models"
 )
 
+// session is one of the database's. Its number alone is used again.
+type session struct {
+	pid     int32
+	started int64 // microseconds
+}
+
+// mostTries bounds how many sessions are remembered that asked to become the brain and heard no answer.
+const mostTries = 16
+
 // brainRow is the row that says who decides, with the session that decides.
 type brainRow struct {
 	models.Brain
-	pid     int32
-	started int64 // when that session began, so that its number is not mistaken for another's
+	by session // that decides
 }
 
 // Brain reads the row that says who decides. It needs no writer's connection.
@@ -21,6 +30,9 @@ func (w *Writer) Brain(ctx context.Context) (models.Brain, error) {
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
 	row, err := w.db.brain(ctx)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	row.Own = slices.Contains(w.tries, row.by)
 	return row.Brain, err
 }
 
@@ -28,9 +40,10 @@ func (db *DB) brain(ctx context.Context) (row brainRow, err error) {
 	err = db.Platform().Read(ctx, func(tx pgx.Tx) error {
 		var pid *int32
 		var started *int64
-		err := tx.QueryRow(ctx, statements["brain_read"]).Scan(&row.Epoch, (*int64)(&row.RenewedAt), &row.Address, &row.Beat, &pid, &started, &row.Batch)
+		err := tx.QueryRow(ctx, statements["brain_read"]).Scan(&row.Epoch, (*int64)(&row.RenewedAt), &row.Address, &row.Beat, &pid, &started, &row.Batch, &row.Schema, &row.Migrated)
+		row.Known = db.known
 		if err == nil && pid != nil && started != nil {
-			row.pid, row.started = *pid, *started
+			row.by = session{*pid, *started}
 		}
 		return err
 	})
@@ -50,7 +63,8 @@ func (w *Writer) TakeOver(ctx context.Context, seen models.Brain, address string
 
 // Recover finds out, on a new connection, whether a batch was committed. Raising the epoch waits for the lost
 // transaction or ends it, so that what is read afterwards is what will stay. Asked again with the same epoch, because the
-// reading failed, it goes on from the epoch that its earlier try has raised to.
+// reading failed, it goes on from the epoch that its earlier try has raised to; so it does when the answer to that try
+// got lost, which the session in the row tells from another brain's takeover.
 func (w *Writer) Recover(ctx context.Context, epoch, batch int64) (happened bool, next int64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, brainTimeout)
 	defer cancel()
@@ -62,6 +76,15 @@ func (w *Writer) Recover(ctx context.Context, epoch, batch int64) (happened bool
 		from = w.raised.to
 	}
 	next, lost := w.raise(ctx, from, []byte{}, nil)
+	if models.CodeOf(lost) == models.FenceLost && len(w.tries) > 0 {
+		row, err := w.db.brain(ctx)
+		if err != nil {
+			return false, 0, err
+		}
+		if slices.Contains(w.tries, row.by) {
+			next, lost = w.raise(ctx, row.Epoch, []byte{}, nil)
+		}
+	}
 	if lost == nil {
 		w.raised.from, w.raised.to = epoch, next
 	}
@@ -99,7 +122,7 @@ func (w *Writer) raise(ctx context.Context, epoch int64, beat, address []byte) (
 		l.close()
 		return 0, err
 	}
-	w.link, w.epoch, w.unclear = l, next, false
+	w.link, w.epoch, w.unclear, w.tries, w.left = l, next, false, nil, nil // whoever had the row has ended
 	return next, nil
 }
 
@@ -107,21 +130,19 @@ func (w *Writer) take(ctx context.Context, l *link, epoch int64, beat, address [
 	if err := l.become(ctx, w.db.engine); err != nil {
 		return 0, err
 	}
-	if _, err := l.conn.Exec(ctx, `SET lock_timeout = '1s'; SET statement_timeout = '5s'`); err != nil {
-		return 0, classify(err)
-	}
-	next, err := l.epochOf(ctx, "brain_take", int8Param(epoch), beat, address, int8Param(l.started))
+	w.tries = append(w.tries, l.session())
+	w.tries = w.tries[max(0, len(w.tries)-mostTries):]
+	next, err := l.epochOf(ctx, "brain_take", int8Param(epoch), beat, address, int8Param(l.started), int8Param(w.db.known))
 	if models.CodeOf(err) == models.Rollback { // the lock was not to be had
 		if err := w.endHolder(ctx, l, epoch); err != nil {
 			return 0, err
 		}
-		next, err = l.epochOf(ctx, "brain_take", int8Param(epoch), beat, address, int8Param(l.started))
+		next, err = l.epochOf(ctx, "brain_take", int8Param(epoch), beat, address, int8Param(l.started), int8Param(w.db.known))
 	}
 	if err != nil {
 		return 0, err
 	}
-	_, err = l.conn.Exec(ctx, `SET lock_timeout = '500ms'; SET statement_timeout = '700ms'`)
-	return next, classify(err)
+	return next, l.hasten(ctx, w.db.hasty())
 }
 
 // endHolder ends the session that the row names, if it still is that session. The login does it: a set role may not.
@@ -135,7 +156,7 @@ func (w *Writer) endHolder(ctx context.Context, l *link, epoch int64) error {
 	}
 	const end = `SELECT pg_terminate_backend(pid, 1000) FROM pg_stat_activity
 		WHERE pid = $1 AND (extract(epoch FROM backend_start) * 1000000)::bigint = $2`
-	if _, err := l.conn.Exec(ctx, end, row.pid, row.started); err != nil {
+	if _, err := l.conn.Exec(ctx, end, row.by.pid, row.by.started); err != nil {
 		return classify(err)
 	}
 	w.db.log.Warn("ended the session of a brain that held its row", "epoch", epoch, "address", row.Address)
@@ -154,14 +175,14 @@ func (w *Writer) HandOver(ctx context.Context, epoch int64) error {
 }
 
 func (w *Writer) beat(ctx context.Context, statement string, epoch int64) error {
-	ctx, cancel := context.WithTimeout(ctx, connectTimeout+batchTimeout)
-	defer cancel()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	l, err := w.connected(ctx, epoch)
 	if err != nil {
 		return err
 	}
+	ctx, cancel := context.WithTimeout(ctx, w.db.options.BatchTimeout)
+	defer cancel()
 	_, err = l.epochOf(ctx, statement, int8Param(epoch))
 	if l.conn.IsClosed() {
 		w.drop()

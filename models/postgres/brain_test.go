@@ -198,6 +198,122 @@ func TestRecoverAskedAgain(t *testing.T) {
 	w.apply(&models.Plan{Tasks: []models.Task{w.ready()}})
 }
 
+// TestRecoverHeardNothing: the epoch was raised, but the answer got lost on the wire. The next try knows its own session
+// in the row, and does not take itself for another brain.
+func TestRecoverHeardNothing(t *testing.T) {
+	w := newWorld(t)
+	link := newProxy(t, w.dsn)
+	store := connectThrough(t, w.dsn, link)
+	seen, err := store.Brain(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w.epoch, err = store.TakeOver(t.Context(), seen, "deaf"); err != nil {
+		t.Fatal(err)
+	}
+	w.store = store
+	w.apply(&models.Plan{Tasks: []models.Task{w.ready()}})
+	link.cutAnswerAfter("brain_take")
+	if _, _, err := store.Recover(t.Context(), w.epoch, w.batch); err == nil || models.CodeOf(err) == models.FenceLost {
+		t.Fatalf("without an answer, recovered: %v", err)
+	}
+	link.pass()
+	if got := one[int64](t, w.db, `SELECT epoch FROM brain`); got != w.epoch+1 {
+		t.Fatalf("the epoch is %d, not raised from %d: nothing was lost", got, w.epoch)
+	}
+	happened, next, err := store.Recover(t.Context(), w.epoch, w.batch)
+	if err != nil || !happened || next != w.epoch+2 {
+		t.Fatalf("asked again: happened %v, epoch %d after %d, %v", happened, next, w.epoch, err)
+	}
+	w.epoch = next
+	w.apply(&models.Plan{Tasks: []models.Task{w.ready()}})
+}
+
+// TestTakeOverHeardNothing: a takeover whose answer got lost is known again as this replica's own; another's is not.
+func TestTakeOverHeardNothing(t *testing.T) {
+	w := newWorld(t)
+	link := newProxy(t, w.dsn)
+	store := connectThrough(t, w.dsn, link)
+	seen, err := store.Brain(t.Context())
+	if err != nil || seen.Own {
+		t.Fatalf("%+v, %v", seen, err)
+	}
+	link.cutAnswerAfter("brain_take")
+	if _, err := store.TakeOver(t.Context(), seen, "deaf"); err == nil || models.CodeOf(err) == models.FenceLost {
+		t.Fatalf("without an answer, taken over: %v", err)
+	}
+	link.pass()
+	if seen, err = store.Brain(t.Context()); err != nil || !seen.Own {
+		t.Fatalf("not known as its own: %+v, %v", seen, err)
+	}
+	if other, err := w.db.Writer().Brain(t.Context()); err != nil || other.Own {
+		t.Errorf("another replica's is taken for its own: %+v, %v", other, err)
+	}
+	if _, err := store.TakeOver(t.Context(), seen, "deaf"); err != nil {
+		t.Fatal(err)
+	}
+	if seen, err = store.Brain(t.Context()); err != nil || seen.Own {
+		t.Errorf("a brain that knows it is one: %+v, %v", seen, err)
+	}
+}
+
+// TestPreparingHasItsOwnLimit: making a connection ready takes longer than a batch may, as on a busy machine. Here a
+// migration holds a table until the writer has waited for it past both limits of a batch's statements, twice.
+func TestPreparingHasItsOwnLimit(t *testing.T) {
+	w := newWorld(t)
+	var holders [2]*pgx.Conn
+	for i, table := range []string{"tasks", "workers"} {
+		holder, err := pgx.Connect(t.Context(), pgtest.Admin(t, w.dsn))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer holder.Close(context.Background())
+		if _, err := holder.Exec(t.Context(), `BEGIN; LOCK TABLE `+table+` IN ACCESS EXCLUSIVE MODE`); err != nil {
+			t.Fatal(err)
+		}
+		holders[i] = holder
+	}
+	second := w.db.Writer()
+	t.Cleanup(second.Close)
+	seen, err := second.Brain(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	taken := make(chan error, 1)
+	go func() { _, err := second.TakeOver(t.Context(), seen, "patient"); taken <- err }()
+	released := map[string]bool{}
+	for len(released) < 2 {
+		select {
+		case err := <-taken:
+			t.Fatalf("taken over after %d of 2 tables: %v", len(released), err)
+		default:
+		}
+		var table string
+		err := holders[0].QueryRow(t.Context(), `SELECT coalesce(min(relation::regclass::text), '') FROM pg_locks JOIN pg_stat_activity a USING (pid)
+			WHERE NOT granted AND application_name = 'nightshift brain' AND a.datname = current_database()
+			AND clock_timestamp() - waitstart > '600ms'`).Scan(&table)
+		if err != nil {
+			t.Fatal(err)
+		}
+		holder := map[string]*pgx.Conn{"tasks": holders[0], "workers": holders[1]}[table]
+		if holder == nil {
+			continue
+		}
+		if _, err := holder.Exec(t.Context(), `ROLLBACK`); err != nil {
+			t.Fatal(err)
+		}
+		released[table] = true
+	}
+	if err := <-taken; err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"lock_timeout": "500ms", "statement_timeout": "700ms"} {
+		if got, err := second.Setting(t.Context(), name); err != nil || got != want {
+			t.Errorf("a brain that is ready has %s %s, %v", name, got, err)
+		}
+	}
+}
+
 func TestRecoverAfterAnotherTookOver(t *testing.T) {
 	w := newWorld(t)
 	second := w.db.Writer()
@@ -262,6 +378,43 @@ func TestSessionLost(t *testing.T) {
 	if after := one[int](t, w.db, `SELECT backend_pid FROM brain`); after == before {
 		t.Error("the new session is not in the row")
 	}
+}
+
+// TestGivenUpInsideATransaction: the link stops carrying in the middle of a large message. The batch is given up, but the
+// server waits for the rest of the message in a transaction that locks the brain's row: the same brain ends that session,
+// instead of waiting for it.
+func TestGivenUpInsideATransaction(t *testing.T) {
+	w := newWorld(t)
+	link := newProxy(t, w.dsn)
+	w.store = connectThrough(t, w.dsn, link)
+	seen, err := w.store.Brain(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w.epoch, err = w.store.TakeOver(t.Context(), seen, "slow"); err != nil {
+		t.Fatal(err)
+	}
+	before := one[int](t, w.db, `SELECT backend_pid FROM brain`)
+	large := &models.Plan{}
+	for range 40 { // more than any socket holds
+		task := w.ready()
+		large.Tasks = append(large.Tasks, task)
+		large.Specs = append(large.Specs, models.Spec{Env: task.Env, ID: task.ID, Input: []byte(`{}`), Payload: []byte(`"` + strings.Repeat("x", 1_000_000) + `"`)})
+	}
+	link.hold("insert_specs")
+	if _, err := w.store.Apply(t.Context(), w.plan(large)); models.CodeOf(err) != models.Rollback {
+		t.Fatalf("a batch that never arrived answered %v", err)
+	}
+	link.pass()
+	waitForLock(t, w.dsn)
+	if err := w.store.Renew(t.Context(), w.epoch); err != nil {
+		t.Fatalf("the brain waits for the session it gave up: %v", err)
+	}
+	if after := one[int](t, w.db, `SELECT backend_pid FROM brain`); after == before {
+		t.Error("the session in the row is the one that was given up")
+	}
+	w.batch--
+	w.apply(&models.Plan{Tasks: large.Tasks[:1]})
 }
 
 // connectThrough gives a store whose writer's connection goes through a proxy.

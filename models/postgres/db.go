@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -18,6 +20,8 @@ import (
 	gormpostgres "gorm.io/driver/postgres"
 	"gorm.io/gorm"
 	gormlogger "gorm.io/gorm/logger"
+
+	"nightshift/migrations"
 )
 
 // Options say how to reach the database.
@@ -28,7 +32,11 @@ type Options struct {
 	PoolSize  int    // connections of the pool; 0: 16
 	// NoStatementCache is for a PgBouncer that knows nothing of prepared statements.
 	NoStatementCache bool
-	Logger           *slog.Logger
+	// BatchTimeout is how long a batch may take before it counts as unclear; 0: one second, which takeovers count on. Tests
+	// that compare stores on a busy machine give more.
+	BatchTimeout time.Duration
+	Known        int64 // the last migration that this program claims to know; 0: the last it has
+	Logger       *slog.Logger
 }
 
 // DB is the pool that everything but the writer's connection goes through.
@@ -39,7 +47,9 @@ type DB struct {
 	app      string // the role that sees one tenant
 	engine   string // the role that sees all
 	log      *slog.Logger
+	known    int64 // the last migration that this program knows
 	retained retained
+	renewed  atomic.Int64 // when the pool last gave up its connections, in nanoseconds
 }
 
 // Open connects, makes the two roles where they are missing and refuses a login that row level security does not bind.
@@ -52,6 +62,9 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	}
 	if o.DirectURL == "" {
 		o.DirectURL = o.URL
+	}
+	if o.BatchTimeout == 0 {
+		o.BatchTimeout = time.Second
 	}
 	config, err := pgxpool.ParseConfig(o.URL)
 	if err != nil {
@@ -72,7 +85,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 		return nil, fmt.Errorf("opening the pool: %w", err)
 	}
 	name := config.ConnConfig.Database
-	db := &DB{pool: pool, options: o, app: name + "_app", engine: name + "_engine", log: o.Logger}
+	db := &DB{pool: pool, options: o, app: name + "_app", engine: name + "_engine", log: o.Logger, known: cmp.Or(o.Known, migrations.Last())}
 	if err := db.bootstrapRoles(ctx, config.ConnConfig.User); err != nil {
 		pool.Close()
 		return nil, err
@@ -157,16 +170,47 @@ func (s *Scoped) Write(ctx context.Context, fn func(tx pgx.Tx) error) error {
 }
 
 func (s *Scoped) run(ctx context.Context, begin string, fn func(tx pgx.Tx) error) error {
-	return pgx.BeginTxFunc(ctx, s.db.pool, pgx.TxOptions{BeginQuery: begin + "; " + s.settings}, fn)
+	return s.db.begun(ctx, func(began func()) error {
+		return pgx.BeginTxFunc(ctx, s.db.pool, pgx.TxOptions{BeginQuery: begin + "; " + s.settings}, func(tx pgx.Tx) error {
+			began()
+			return fn(tx)
+		})
+	})
+}
+
+// begun does a transaction, and once more on a new connection when the one it got was dead already: the sessions of a pool
+// die together, with a failover or a restart, and nobody is to hear of it. What had begun is never done twice.
+func (db *DB) begun(ctx context.Context, do func(began func()) error) error {
+	begun := false
+	err := do(func() { begun = true })
+	if err == nil || begun || ctx.Err() != nil || !connectionLost(err) {
+		return err
+	}
+	db.renew()
+	return do(func() {})
+}
+
+// renewEvery is how often the pool gives up all its connections, at most.
+const renewEvery = time.Second
+
+// renew gives up the connections of the pool: those that are idle now, the others when they come back.
+func (db *DB) renew() {
+	now, last := time.Now().UnixNano(), db.renewed.Load()
+	if now-last >= int64(renewEvery) && db.renewed.CompareAndSwap(last, now) {
+		db.pool.Reset()
+	}
 }
 
 // Gorm runs fn in a transaction over the same pool, for the plain tables of people.
 func (s *Scoped) Gorm(ctx context.Context, fn func(tx *gorm.DB) error) error {
-	return s.db.gorm.WithContext(ctx).Transaction(func(tx *gorm.DB) error {
-		if err := tx.Exec(s.settings).Error; err != nil {
-			return err
-		}
-		return fn(tx)
+	return s.db.begun(ctx, func(began func()) error {
+		return s.db.gorm.WithContext(ctx).Transaction(func(tx *gorm.DB) error {
+			began()
+			if err := tx.Exec(s.settings).Error; err != nil {
+				return err
+			}
+			return fn(tx)
+		})
 	})
 }
 

@@ -138,3 +138,60 @@ func TestUnboundLoginIsRefused(t *testing.T) {
 		t.Errorf("a superuser was let in: %v", err)
 	}
 }
+
+// A pool whose sessions have all been ended, as by a failover, is not heard of: what had not begun is done on a new one.
+func TestEndedSessionsAreNotHeardOf(t *testing.T) {
+	db, dsn := open(t)
+	admin, err := pgx.Connect(t.Context(), pgtest.Admin(t, dsn))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = admin.Close(context.Background()) }()
+	people := postgres.NewPeople(db, nil)
+	each := map[string]func() error{
+		"read":  func() error { return db.Platform().Read(t.Context(), func(pgx.Tx) error { return nil }) },
+		"write": func() error { return db.Platform().Write(t.Context(), func(pgx.Tx) error { return nil }) },
+		"plain": func() error { _, err := people.APIKey(t.Context(), "x"); return err },
+		"clock": func() error { _, err := people.Now(t.Context()); return err },
+	}
+	for name, do := range each {
+		fillPool(t, db, 6)
+		var ended int
+		err := admin.QueryRow(t.Context(), `SELECT count(pg_terminate_backend(pid, 5000)) FROM pg_stat_activity
+			WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'`).Scan(&ended)
+		if err != nil || ended < 6 {
+			t.Fatalf("ended %d sessions: %v", ended, err)
+		}
+		var all sync.WaitGroup
+		for range 4 {
+			all.Go(func() {
+				if err := do(); err != nil {
+					t.Errorf("%s: %v", name, err)
+				}
+			})
+		}
+		all.Wait()
+		db.MayRenew()
+	}
+}
+
+// fillPool opens so many sessions of the pool at once.
+func fillPool(t *testing.T, db *postgres.DB, sessions int) {
+	t.Helper()
+	var all sync.WaitGroup
+	open, shut := make(chan struct{}, sessions), make(chan struct{})
+	for range sessions {
+		all.Go(func() {
+			err := db.Platform().Read(t.Context(), func(pgx.Tx) error { open <- struct{}{}; <-shut; return nil })
+			if err != nil {
+				t.Error(err)
+				open <- struct{}{}
+			}
+		})
+	}
+	for range sessions {
+		<-open
+	}
+	close(shut)
+	all.Wait()
+}

@@ -2,7 +2,9 @@ package postgres
 
 import (
 	"context"
+	"database/sql/driver"
 	"errors"
+	"io"
 	"net"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -32,6 +34,23 @@ func classify(err error) error {
 		return models.Errorf(models.Unavailable, "the database does not answer: %w", err)
 	}
 	return models.Errorf(models.Unavailable, "the connection to the database failed: %w", err)
+}
+
+// connectionLost says that a statement failed because its session had ended, not for what it asked.
+func connectionLost(err error) bool {
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) {
+		return len(pg.Code) == 5 && (pg.Code[:2] == "08" || pg.Code[:3] == "57P")
+	}
+	var connecting *pgconn.ConnectError
+	var wire net.Error
+	switch {
+	case errors.As(err, &connecting): // there is no database to ask
+		return false
+	case errors.Is(err, driver.ErrBadConn), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), pgconn.SafeToRetry(err):
+		return true
+	}
+	return errors.As(err, &wire) && !wire.Timeout()
 }
 
 // codeOf is the rule for a SQLSTATE.

@@ -48,15 +48,11 @@ func appendEvent(b []byte, e *models.Event) []byte {
 	b = appendID(b, `,"worker":"`, e.Worker)
 	b = appendSome(b, `,"lane":`, e.Lane)
 	b = appendSome(b, `,"pool":`, e.Pool)
-	if e.Charged != 0 {
-		number, err := json.Marshal(e.Charged)
-		if err != nil {
-			number = []byte("0") // not a number: nothing was charged
-		}
-		b = append(append(b, `,"charged_seconds":`...), number...)
-	}
+	b = appendNumber(b, `,"charged_seconds":`, e.Charged)
 	b = appendSome(b, `,"class":`, e.Class)
 	b = appendSome(b, `,"reason":`, e.Reason)
+	b = appendID(b, `,"budget":"`, e.Budget)
+	b = appendNumber(b, `,"threshold":`, e.Threshold)
 	return append(b, '}')
 }
 
@@ -65,6 +61,17 @@ func appendID(b []byte, key string, id models.ID) []byte {
 		return b
 	}
 	return append(hex.AppendEncode(append(b, key...), id[:]), '"')
+}
+
+func appendNumber(b []byte, key string, v float64) []byte {
+	if v == 0 {
+		return b
+	}
+	number, err := json.Marshal(v)
+	if err != nil {
+		number = []byte("0") // not a number: nothing is known
+	}
+	return append(append(b, key...), number...)
 }
 
 func appendSome(b []byte, key, text string) []byte {

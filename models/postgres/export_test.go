@@ -18,6 +18,15 @@ func HotStatements() []string {
 	})
 }
 
+// Setting is one of the writer's session.
+func (w *Writer) Setting(ctx context.Context, name string) (value string, err error) {
+	err = w.link.conn.QueryRow(ctx, `SELECT current_setting($1)`, name).Scan(&value)
+	return value, err
+}
+
+// MayRenew lets the pool give up its connections again at once.
+func (db *DB) MayRenew() { db.renewed.Store(0) }
+
 var parameter = regexp.MustCompile(`\$\d+`)
 
 // Explain is the plan of a statement as the writer's connection has it.

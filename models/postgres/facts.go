@@ -7,24 +7,30 @@ import (
 	"nightshift/models"
 )
 
-// Facts reads what need names and the clock, in one round trip on the writer's connection.
+// Facts reads what need names and the clock, in one round trip on the writer's connection; none when only a clock is asked
+// for that was read within the last second.
 func (w *Writer) Facts(ctx context.Context, need *models.Need) (*models.Facts, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	ctx, cancel := context.WithTimeout(ctx, connectTimeout+batchTimeout)
-	defer cancel()
 	f := &models.Facts{
 		Tasks: map[models.TaskRef]models.Task{}, IdemKeys: map[models.IdemRef]models.Task{},
 		Workflows: map[models.TaskRef]models.Workflow{}, Once: map[models.OnceRef]models.Once{}, Done: map[models.ID]int64{},
 		Slices: map[models.ID][]models.Task{}, Stagings: map[models.ID]models.Staging{}, Policies: map[models.TaskRef]models.RetryPolicy{},
 		Tokens: map[models.TokenRef]models.Attempt{}, Children: map[models.ChildRef]models.Task{}, Dedupes: map[models.IdemRef]models.Deduped{}, Payloads: map[models.TaskRef]json.RawMessage{}, Watermarks: map[models.IdemRef]models.Watermark{},
-		Judged: map[models.TaskRef]models.Judged{}, Schedules: map[models.TaskRef]models.ScheduleWork{},
+		Judged: map[models.TaskRef]models.Judged{}, Items: map[models.TaskRef]models.Items{}, Outside: map[models.TaskRef][]models.Edge{}, Schedules: map[models.TaskRef]models.ScheduleWork{}, Variables: map[int32]models.Variables{}, Blockers: map[models.TaskRef][]models.Blocker{},
+		Feeds: map[models.Feed][]models.Message{}, MessageKeys: map[models.KeyRef]models.Message{}, Messages: map[models.ID]models.Message{},
+		Choices: map[models.TaskRef]models.Choice{}, Qualities: map[models.QualityRef]float64{},
+		Presumed: map[models.TokenRef][]models.Presumed{},
+	}
+	if now, fresh := w.runsOn(); fresh && need.Empty() {
+		f.Now = now
+		return f, nil
 	}
 	var now models.Instant
 	var bad error
 	calls := factsOf(need, f, &bad)
 	calls = append(calls, call{name: "clock", read: func(c *columns) { now = c.instant() }})
-	if err := w.read(ctx, calls...); err != nil {
+	if err := w.soon(ctx, calls...); err != nil {
 		return nil, err
 	}
 	if bad != nil {
@@ -96,11 +102,20 @@ func factsOf(need *models.Need, f *models.Facts, bad *error) (calls []call) {
 		d.Env, d.Task = d.Row.Env, d.Row.ID
 		f.Dedupes[models.IdemRef{Env: d.Env, Key: d.Key}] = d
 	}, int4Array(need.Dedupes, func(r models.IdemRef) int32 { return r.Env }), textArray(need.Dedupes, func(r models.IdemRef) string { return r.Key }))
-	calls = append(append(calls, judgedOf(need.Judged, f, bad)...), worksOf(need.Schedules, f)...)
-	for i := range need.Slices {
-		calls = append(calls, sliceOf(&need.Slices[i], f))
-		if need.Slices[i].Cursor.Patch != nil {
-			calls = append(calls, payloadsOf(&need.Slices[i], f))
+	calls = append(append(append(append(calls, judgedOf(need.Judged, f, bad)...), itemsOf(need.Items, f, bad)...), worksOf(need, f, bad)...), append(append(blockersOf(need.Blockers, f), feedsOf(need, f)...), choicesOf(need, f, bad)...)...)
+	calls = append(calls, presumedOf(need.Tokens, f)...)
+	return append(calls, slicesOf(need.Slices, f)...)
+}
+
+// slicesOf reads the next rows of cursors, with what their kind needs beside.
+func slicesOf(needs []models.SliceNeed, f *models.Facts) (calls []call) {
+	for i := range needs {
+		calls = append(calls, sliceOf(&needs[i], f))
+		if needs[i].Cursor.Patch != nil {
+			calls = append(calls, payloadsOf(&needs[i], f))
+		}
+		if needs[i].Cursor.Wide > 0 {
+			calls = append(calls, outsideOf(&needs[i], f)...)
 		}
 	}
 	return calls
@@ -121,6 +136,18 @@ func payloadsOf(need *models.SliceNeed, f *models.Facts) call {
 	return call{name: "slice_payloads", params: sliceParams(need), read: func(c *columns) {
 		f.Payloads[models.TaskRef{Env: c.int4(), ID: c.id()}] = c.json()
 	}}
+}
+
+// outsideOf reads whom outside their body a slice's rows wait for.
+func outsideOf(need *models.SliceNeed, f *models.Facts) []call {
+	return []call{{name: "slice_outside", params: sliceParams(need), read: func(c *columns) {
+		e := models.Edge{Env: c.int4(), From: c.id(), To: c.id(), On: models.On(c.int2()), State: models.EdgeStaged}
+		to := models.TaskRef{Env: e.Env, ID: e.To}
+		f.Outside[to] = append(f.Outside[to], e)
+	}}, {name: "slice_sources", params: sliceParams(need), read: func(c *columns) {
+		t := c.task()
+		f.Tasks[models.TaskRef{Env: t.Env, ID: t.ID}] = t
+	}}}
 }
 
 func sliceParams(need *models.SliceNeed) [][]byte {
@@ -168,7 +195,8 @@ func (c *columns) workflow() (w models.Workflow) {
 	w.Stops, w.Over, w.Gate = c.bool(), c.bool(), models.FlowGate(c.int2())
 	w.Budget = budgetIn(c.raw())
 	w.Depth, w.Grown, w.EndsAt, w.RerunOf = c.int4(), c.int4(), c.instant(), c.id()
-	w.Used = models.Spend{CostMicro: c.int8(), Tokens: c.int8(), Attempts: c.int8()}
+	w.Used = models.Spend{CostMicro: c.int8(), Tokens: c.int8(), Attempts: c.int8(), Retries: c.int8()}
+	w.Items = c.int4()
 	return w
 }
 

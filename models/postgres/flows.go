@@ -20,7 +20,7 @@ func flows(pipe *pipeline, p *models.Plan) error {
 }
 
 // budgetIn reads a stored budget; a jsonb in binary form begins with its version.
-func budgetIn(text []byte) (b models.Budget) {
+func budgetIn(text []byte) (b models.FlowBudget) {
 	if len(text) > 0 && text[0] == 1 {
 		text = text[1:]
 	}

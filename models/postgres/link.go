@@ -15,7 +15,7 @@ import (
 // Times of the writer's connection.
 const (
 	connectTimeout = 2 * time.Second
-	batchTimeout   = time.Second     // past it a batch counts as unclear and its connection is closed
+	joinTimeout    = 5 * time.Second // a new connection with all statements prepared
 	brainTimeout   = 8 * time.Second // to become the brain: two waits for its row and the end of a session
 	loadTimeout    = time.Minute
 )
@@ -32,9 +32,16 @@ var writerSettings = map[string]string{
 	"enable_material":               "off",
 	"enable_memoize":                "off",
 	"jit":                           "off",
-	"lock_timeout":                  "500ms",
-	"statement_timeout":             "700ms",
+	"lock_timeout":                  "1s",
+	"statement_timeout":             "5s",
 	"default_transaction_isolation": "read committed",
+}
+
+// hasty are the limits of a batch's statements. They hold once the connection is ready: a server counts all statements
+// that one round trip prepares as one, and on a busy machine a hundred of them take longer than any may on its own.
+func (db *DB) hasty() string {
+	ms := db.options.BatchTimeout.Milliseconds()
+	return fmt.Sprintf(`SET lock_timeout = %d; SET statement_timeout = %d`, ms*5/10, ms*7/10)
 }
 
 // link is the writer's one connection, direct and with every statement prepared.
@@ -65,6 +72,8 @@ func (db *DB) dial(ctx context.Context) (*link, error) {
 	}
 	return l, nil
 }
+
+func (l *link) session() session { return session{int32(l.conn.PgConn().PID()), l.started} }
 
 // become sets the role and prepares the statements.
 func (l *link) become(ctx context.Context, role string) error {
@@ -119,6 +128,12 @@ func (l *link) prepare(ctx context.Context) error {
 		l.prepared[name] = description
 	}
 	return classify(pipe.Close())
+}
+
+// hasten sets the limits of a batch.
+func (l *link) hasten(ctx context.Context, limits string) error {
+	_, err := l.conn.Exec(ctx, limits)
+	return classify(err)
 }
 
 func (l *link) close() {

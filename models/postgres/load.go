@@ -34,8 +34,14 @@ func (w *Writer) load(ctx context.Context, l *link, heads, most int) (*models.Sn
 	var bad error
 	calls := append(loadConfiguration(out, &bad), loadTasks(out)...)
 	calls = append(calls, loadSchedules(&out.Schedules, &bad)...)
+	calls = append(append(calls, loadLimits(&out.Quota)...), loadRates(out)...)
+	calls = append(append(calls, loadFeeds(&out.Waiting)...), loadModels(&out.Models, &bad)...)
+	calls = append(calls, loadMoney(out)...)
 	calls = append(calls,
-		call{name: "load_batch", read: func(c *columns) { out.Batch = c.int8(); w.clock(c.instant()) }},
+		call{name: "load_batch", read: func(c *columns) {
+			out.Batch, out.DecidedAt = c.int8(), c.instant()
+			w.clock(out.DecidedAt)
+		}},
 		call{name: "clock", read: func(c *columns) { out.Now = c.instant() }})
 	if err := w.read(ctx, calls...); err != nil {
 		return nil, err
@@ -123,10 +129,16 @@ func loadTasks(out *models.Snapshot) []call {
 			out.Lines[timed].Timed = c.int8()
 		}},
 		{name: "load_parked", read: func(c *columns) {
-			out.Parked = append(out.Parked, models.ParkedCount{Line: line(c), Gate: c.text(), Count: c.int8(), Limit: c.int4()})
+			out.Parked = append(out.Parked, models.ParkedCount{Line: line(c), Gate: c.text(), Count: c.int8(), First: c.int8(), Keys: c.keys(), Order: c.int8()})
 		}},
 		{name: "load_keys", read: func(c *columns) {
 			out.Keys = append(out.Keys, models.KeyCount{Line: line(c), Key: c.text(), Admitted: c.int8(), Limit: c.int4()})
+		}},
+		{name: "load_standing", read: func(c *columns) {
+			out.Standing = append(out.Standing, models.StandingTask{Line: line(c), ID: c.id(), Keys: c.keys(), OrderKey: c.int8()})
+		}},
+		{name: "load_idle", read: func(c *columns) {
+			out.Idle = append(out.Idle, models.IdleHolder{Env: c.int4(), ID: c.id(), Since: c.instant(), Keys: c.keys()})
 		}},
 		{name: "load_signals", read: func(c *columns) {
 			out.Signals = append(out.Signals, models.Signal{ID: c.id(), Env: c.int4(), Task: c.id(), Name: c.text(), Data: c.json()})
@@ -145,9 +157,14 @@ func loadConfiguration(out *models.Snapshot, bad *error) []call {
 	}
 	return []call{
 		{name: "load_tenants", read: func(c *columns) { out.Tenants = append(out.Tenants, c.tenant()) }},
-		{name: "load_environments", read: func(c *columns) { out.Environments = append(out.Environments, c.environment()) }},
+		{name: "load_environments", read: func(c *columns) {
+			env, err := c.environment()
+			note(err)
+			out.Environments = append(out.Environments, env)
+		}},
 		{name: "load_kinds", read: func(c *columns) { out.Kinds = append(out.Kinds, c.kind()) }},
 		{name: "load_lanes", read: func(c *columns) { out.Lanes = append(out.Lanes, c.lane()) }},
+		loadHolds(out),
 		{name: "load_most_lane", read: func(c *columns) { out.MostLane = c.int4() }},
 		{name: "load_classes", read: func(c *columns) {
 			class := models.Class{}
@@ -162,10 +179,15 @@ func loadConfiguration(out *models.Snapshot, bad *error) []call {
 			out.Workers = append(out.Workers, worker)
 		}},
 		{name: "load_virtual", read: func(c *columns) {
-			out.Virtual = append(out.Virtual, models.Virtual{Pool: c.text(), Kind: models.KindName(c.int2()), Tenant: c.int4(), Time: c.float8()})
+			out.Virtual = append(out.Virtual, models.Virtual{
+				Pool: c.text(), Kind: models.KindName(c.int2()), Tenant: c.int4(), Time: c.float8(), Span: c.float8(), At: c.instant(),
+			})
 		}},
 		{name: "load_estimates", read: func(c *columns) {
 			out.Estimates = append(out.Estimates, models.Estimate{Tenant: c.int4(), Class: c.int4(), Counts: c.json()})
+		}},
+		{name: "load_corrections", read: func(c *columns) {
+			out.Corrections = append(out.Corrections, models.Correction{Pool: c.text(), Kind: models.KindName(c.int2()), Factors: c.json()})
 		}},
 		{name: "load_held_flows", read: func(c *columns) {
 			out.HeldFlows = append(out.HeldFlows, models.HeldFlow{Env: c.int4(), Workflow: c.id(), Gate: models.FlowGate(c.int2()), EndsAt: c.instant()})
@@ -185,11 +207,14 @@ func (c *columns) tenant() models.Tenant {
 	}
 }
 
-func (c *columns) environment() models.Environment {
-	return models.Environment{
+func (c *columns) environment() (e models.Environment, err error) {
+	e = models.Environment{
 		Env: c.int4(), ID: c.id(), Tenant: c.int4(), Name: c.text(), Kind: c.text(), Paused: c.bool(),
 		Reason: c.text(), CreatedAt: c.instant(), UpdatedAt: c.instant(), Version: c.int8(),
 	}
+	err = json.Unmarshal(c.raw(), &e.Freezes)
+	e.ClosedAt = c.instant()
+	return e, err
 }
 
 func (c *columns) kind() models.Kind {
@@ -204,8 +229,24 @@ func (c *columns) lane() models.Lane {
 		Number: c.int4(), Env: c.int4(), Name: c.text(), Kind: models.KindName(c.int2()), Weight: c.float8(),
 		MaxConcurrent: c.int4(), HighWater: c.int4(), TaskTypes: c.texts(), Paused: c.bool(), Draining: c.bool(), Reason: c.text(),
 		First: c.bool(), Description: c.text(), Owner: c.text(), RunbookURL: c.text(), CreatedAt: c.instant(),
-		UpdatedAt: c.instant(), Version: c.int8(),
+		UpdatedAt: c.instant(), Version: c.int8(), OpenWindows: c.windows(), Elastic: c.bool(), YieldsTo: c.texts(), MaxHold: c.int4(), Defaults: c.defaults(),
 	}
+}
+
+// windows reads when a lane is open. What can't be read is a window that never opens.
+func (c *columns) windows() (list []models.Window) {
+	if json.Unmarshal(c.raw(), &list) != nil {
+		return []models.Window{{}}
+	}
+	return list
+}
+
+// defaults reads what a lane's tasks get. What can't be read is nothing.
+func (c *columns) defaults() (d *models.LaneDefaults) {
+	if text := c.raw(); text != nil && json.Unmarshal(text, &d) != nil {
+		return nil
+	}
+	return d
 }
 
 func (c *columns) worker() (w models.Worker, err error) {
@@ -227,6 +268,7 @@ func (c *columns) worker() (w models.Worker, err error) {
 	w.LastSeen, w.CreatedAt, w.UpdatedAt = c.instant(), c.instant(), c.instant()
 	elements(c.raw(), func(e []byte) { w.Replaced = append(w.Replaced, models.Instant(binary.BigEndian.Uint64(e))) })
 	w.Utilization = c.json()
+	w.AnyModel, w.AnyPermit = c.bool(), c.bool()
 	return w, err
 }
 
@@ -238,5 +280,6 @@ func (c *columns) cursor() (models.Cursor, error) {
 	err := json.Unmarshal(c.raw(), &out.Actor)
 	out.At, out.Action, out.Priority, out.Lane, out.Patch = c.instant(), models.Action(c.int2()), c.int2(), c.text(), c.json()
 	out.Rate, out.NextAt, out.Paused, out.Dropped = c.float8(), c.instant(), c.bool(), c.bool()
+	out.Wide = c.int4()
 	return out, err
 }

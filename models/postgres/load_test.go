@@ -36,7 +36,7 @@ func TestLoadAndRefillShowLines(t *testing.T) {
 	if !reflect.DeepEqual(s.Lines[0].Heads, []models.Task{tasks[0], tasks[2]}) {
 		t.Errorf("the heads are not the first in rank: %+v", s.Lines[0].Heads)
 	}
-	if len(s.Parked) != 2 || s.Parked[0] != (models.ParkedCount{Line: first, Gate: "key:k", Count: 2, Limit: 2}) {
+	if len(s.Parked) != 2 || s.Parked[0] != (models.ParkedCount{Line: first, Gate: "key:k", Count: 2, First: tasks[8].AgeKey, Keys: models.KeyText{LimitKey: "k", KeyLimit: 2}}) {
 		t.Errorf("parked: %+v", s.Parked)
 	}
 	if len(s.Keys) != 1 || s.Keys[0].Key != "k" || s.Keys[0].Admitted != 4 || s.Keys[0].Limit != 2 {

@@ -39,23 +39,19 @@ func (db *DB) Migrate(ctx context.Context) error {
 	if len(results) > 0 {
 		db.log.Info("migrated", "steps", len(results), "took", time.Since(began).Round(time.Millisecond))
 	}
-	_, err = conns.ExecContext(ctx, `GRANT SELECT ON goose_db_version TO `+pgx.Identifier{db.app}.Sanitize())
+	_, err = conns.ExecContext(ctx, `GRANT SELECT ON goose_db_version TO `+pgx.Identifier{db.app}.Sanitize()+`, `+pgx.Identifier{db.engine}.Sanitize())
 	return err
 }
 
 // Migrated says whether the schema has every step that this program knows.
 func (db *DB) Migrated(ctx context.Context) (bool, error) {
-	files, err := migrations.FS.ReadDir(".")
-	if err != nil {
-		return false, err
-	}
 	var last int64
-	err = db.For(Scope{}).Read(ctx, func(tx pgx.Tx) error {
+	err := db.For(Scope{}).Read(ctx, func(tx pgx.Tx) error {
 		return tx.QueryRow(ctx, `SELECT coalesce(max(version_id), 0) FROM goose_db_version WHERE is_applied`).Scan(&last)
 	})
 	var pg *pgconn.PgError
 	if errors.As(err, &pg) && pg.Code == "42P01" {
 		return false, nil
 	}
-	return err == nil && last >= int64(len(files)), err
+	return err == nil && last >= db.known, err
 }

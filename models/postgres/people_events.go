@@ -26,18 +26,45 @@ func (db *DB) Events(ctx context.Context, envs []int32, after int64, limit int) 
 		if err != nil {
 			return err
 		}
-		out, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (PackedEvents, error) {
-			var p PackedEvents
-			var items []byte
-			if err := row.Scan(&p.Batch, &p.Env, &items); err != nil {
-				return p, err
-			}
-			err := json.Unmarshal(items, &p.Items)
-			for i := range p.Items {
-				p.Items[i].Env = p.Env
-			}
-			return p, err
-		})
+		out, err = pgx.CollectRows(rows, readPacked)
+		return err
+	})
+	return out, err
+}
+
+func readPacked(row pgx.CollectableRow) (PackedEvents, error) {
+	var p PackedEvents
+	var items []byte
+	if err := row.Scan(&p.Batch, &p.Env, &items); err != nil {
+		return p, err
+	}
+	err := json.Unmarshal(items, &p.Items)
+	for i := range p.Items {
+		p.Items[i].Env = p.Env
+	}
+	return p, err
+}
+
+// EventRange asks for packed rows of one environment from a batch to another, both included.
+type EventRange struct {
+	Env      int32
+	From, To int64
+	Desc     bool // the last batch first
+	Limit    int
+}
+
+// EventsBetween reads packed rows of a range.
+func (db *DB) EventsBetween(ctx context.Context, ask EventRange) (out []PackedEvents, err error) {
+	query := `SELECT batch, env, items FROM events WHERE batch BETWEEN $1 AND $2 AND env = $3 ORDER BY batch LIMIT $4`
+	if ask.Desc {
+		query = `SELECT batch, env, items FROM events WHERE batch BETWEEN $1 AND $2 AND env = $3 ORDER BY batch DESC LIMIT $4`
+	}
+	err = db.Platform().Read(ctx, func(tx pgx.Tx) error {
+		rows, err := tx.Query(ctx, query, ask.From, ask.To, ask.Env, ask.Limit)
+		if err != nil {
+			return err
+		}
+		out, err = pgx.CollectRows(rows, readPacked)
 		return err
 	})
 	return out, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -16,11 +17,40 @@ import (
 // APIKey reads a key by its client id, nil when there is none.
 func (p *People) APIKey(ctx context.Context, id string) (*APIKey, error) {
 	var keys []APIKey
-	err := p.gorm(ctx, func(tx *gorm.DB) error { return tx.Where("id = ?", id).Limit(1).Find(&keys).Error })
+	err := p.gorm(ctx, func(tx *gorm.DB) error {
+		if err := tx.Where("id = ?", id).Limit(1).Find(&keys).Error; err != nil {
+			return err
+		}
+		return closedOf(tx, keys)
+	})
 	if err != nil || len(keys) == 0 {
 		return nil, err
 	}
 	return &keys[0], nil
+}
+
+// closedOf finds which environments of keys were deleted since the keys were made: those they were made for, whatever is named so
+// now. A clock says nothing of that: a replica's may be off, and the brain's stands still for as long as a batch takes.
+func closedOf(tx *gorm.DB, keys []APIKey) error {
+	var ids []string
+	for i := range keys {
+		if len(keys[i].Environments) > 0 {
+			ids = append(ids, keys[i].ID)
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	var found []struct{ ID, Name string }
+	err := tx.Raw(`SELECT k.id, n.name FROM api_keys k, unnest(k.environments) n (name) WHERE k.id IN ? AND CASE WHEN k.envs IS NOT NULL
+			THEN NOT EXISTS (SELECT FROM environments e WHERE e.env = ANY (k.envs) AND e.name = n.name AND e.closed_at = 0)
+			ELSE EXISTS (SELECT FROM environments e WHERE e.tenant = k.tenant AND e.name = n.name
+				AND e.closed_at > extract(epoch FROM k.created_at) * 1000000) END`, ids).Scan(&found).Error
+	for _, f := range found {
+		i := slices.IndexFunc(keys, func(k APIKey) bool { return k.ID == f.ID })
+		keys[i].Closed = append(keys[i].Closed, f.Name)
+	}
+	return err
 }
 
 // KeyList asks for keys of one owner, by id.
@@ -52,7 +82,10 @@ func (p *People) APIKeys(ctx context.Context, ask KeyList) (keys []APIKey, total
 		case ask.After != "":
 			rows = rows.Where("id > ?", ask.After)
 		}
-		return rows.Find(&keys).Error
+		if err := rows.Find(&keys).Error; err != nil {
+			return err
+		}
+		return closedOf(tx, keys)
 	})
 	return keys, total, err
 }
@@ -66,8 +99,9 @@ func (p *People) MakeAPIKey(ctx context.Context, key *APIKey, audit *models.Audi
 			}
 		}
 		_, err := tx.Exec(ctx, `INSERT INTO api_keys
-			(id, tenant, name, secret_sha256, scopes, environments, lanes, permissions, created_by, expires_at, created_at, updated_at)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11)`,
+			(id, tenant, name, secret_sha256, scopes, environments, lanes, permissions, created_by, expires_at, created_at, updated_at, envs)
+			SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11, coalesce(array_agg(e.env), '{}')
+			FROM environments e WHERE e.tenant = $2 AND e.name = ANY ($6) AND e.closed_at = 0`,
 			key.ID, key.Tenant, key.Name, key.SecretSHA256, texts(key.Scopes), texts(key.Environments), texts(key.Lanes),
 			texts(key.Permissions), key.CreatedBy, key.ExpiresAt, key.CreatedAt)
 		if err != nil {
@@ -86,12 +120,12 @@ func texts(t Texts) []string {
 
 // ReplaceSecret rotates a key: the secret before stays good until a moment. The key as it stands then is answered; nil
 // when the owner has no such live key.
-func (p *People) ReplaceSecret(ctx context.Context, tenant int32, id string, secret []byte, until time.Time, audit *models.Audit, keep func(*APIKey) (*KeptAnswer, error)) (*APIKey, error) {
+func (p *People) ReplaceSecret(ctx context.Context, tenant int32, id string, as *time.Time, secret []byte, until time.Time, audit *models.Audit, keep func(*APIKey) (*KeptAnswer, error)) (*APIKey, error) {
 	var key *APIKey
 	err := p.as(ctx, func(tx pgx.Tx) error {
 		rows, err := tx.Query(ctx, `UPDATE api_keys SET previous_sha256 = secret_sha256, previous_until = $4, secret_sha256 = $3,
 			updated_at = clock_timestamp() WHERE id = $1 AND coalesce(tenant, 0) = $2 AND revoked_at IS NULL
-			RETURNING `+keyColumns, id, tenant, secret, until)
+			AND ($5::timestamptz IS NULL OR updated_at = $5) RETURNING `+keyColumns, id, tenant, secret, until, as)
 		if err != nil {
 			return err
 		}
@@ -113,12 +147,12 @@ func (p *People) ReplaceSecret(ctx context.Context, tenant int32, id string, sec
 	return key, peopleError(err)
 }
 
-// RevokeAPIKey ends a key; false when the owner has no such live key.
-func (p *People) RevokeAPIKey(ctx context.Context, tenant int32, id string, audit *models.Audit) (bool, error) {
+// RevokeAPIKey ends a key; false when the owner has no such live key, or none that was last changed at the moment given.
+func (p *People) RevokeAPIKey(ctx context.Context, tenant int32, id string, as *time.Time, audit *models.Audit) (bool, error) {
 	found := false
 	err := p.as(ctx, func(tx pgx.Tx) error {
 		tag, err := tx.Exec(ctx, `UPDATE api_keys SET revoked_at = clock_timestamp(), updated_at = clock_timestamp()
-			WHERE id = $1 AND coalesce(tenant, 0) = $2 AND revoked_at IS NULL`, id, tenant)
+			WHERE id = $1 AND coalesce(tenant, 0) = $2 AND revoked_at IS NULL AND ($3::timestamptz IS NULL OR updated_at = $3)`, id, tenant, as)
 		if found = err == nil && tag.RowsAffected() > 0; !found {
 			return err
 		}

@@ -21,7 +21,9 @@ func NewPeople(db *DB, vault *Vault) *People { return &People{db: db, vault: vau
 // Now is the database's clock.
 func (p *People) Now(ctx context.Context) (models.Instant, error) {
 	var micros int64
-	err := p.db.pool.QueryRow(ctx, `SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint`).Scan(&micros)
+	err := p.db.begun(ctx, func(func()) error {
+		return p.db.pool.QueryRow(ctx, `SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint`).Scan(&micros)
+	})
 	return models.Instant(micros), peopleError(err)
 }
 

@@ -102,16 +102,18 @@ type BrainRow struct {
 	Batch      int64
 	Address    string
 	RenewedAgo time.Duration // a year when nobody decides
+	Newer      bool          // it knows a schema that this program does not
 }
 
 // Brain reads the row of the brain.
 func (w *World) Brain(ctx context.Context) (b BrainRow, err error) {
-	var micros int64
+	var micros, schema int64
 	err = w.db.Platform().Read(ctx, func(tx pgx.Tx) error {
 		return tx.QueryRow(ctx, `SELECT epoch, address, coalesce((SELECT max(batch) FROM batches WHERE cell = 1), 0),
 			CASE WHEN isfinite(renewed_at) THEN (extract(epoch FROM clock_timestamp() - renewed_at) * 1000000)::bigint
-			ELSE 31536000000000 END FROM brain WHERE cell = 1`).Scan(&b.Epoch, &b.Address, &b.Batch, &micros)
+			ELSE 31536000000000 END, schema FROM brain WHERE cell = 1`).Scan(&b.Epoch, &b.Address, &b.Batch, &micros, &schema)
 	})
+	b.Newer = schema > w.db.known
 	b.RenewedAgo = time.Duration(micros) * time.Microsecond
 	return b, peopleError(err)
 }

@@ -3,6 +3,7 @@ package postgres
 import (
 	"database/sql/driver"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -29,14 +30,26 @@ type APIKey struct {
 	CreatedAt      time.Time
 	UpdatedAt      time.Time
 	LastUsedAt     *time.Time
+
+	Closed []string `gorm:"-"` // of Environments those that were deleted since: the key is not good for what is named so now
 }
 
 // TableName is the table's.
 func (APIKey) TableName() string { return "api_keys" }
 
-// Live says whether the key may be used at a moment.
+// Live says whether the key may be used at a moment. One whose environments were all deleted may not.
 func (k *APIKey) Live(now time.Time) bool {
-	return k.RevokedAt == nil && (k.ExpiresAt == nil || now.Before(*k.ExpiresAt))
+	return k.RevokedAt == nil && (k.ExpiresAt == nil || now.Before(*k.ExpiresAt)) && (len(k.Environments) == 0 || len(k.Open()) > 0)
+}
+
+// Open are the environments that the key names and that are still those it named; none where it names none: all.
+func (k *APIKey) Open() (names []string) {
+	for _, name := range k.Environments {
+		if !slices.Contains(k.Closed, name) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // User is a person who signs in.

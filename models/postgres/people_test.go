@@ -17,7 +17,7 @@ import (
 
 func peopleOf(t *testing.T) func(byte) *postgres.People {
 	t.Helper()
-	db, err := postgres.Open(t.Context(), postgres.Options{URL: pgtest.New(t), PoolSize: 8})
+	db, err := postgres.Open(t.Context(), postgres.Options{URL: pgtest.Migrated(t), PoolSize: 8})
 	if err != nil {
 		t.Fatal(err)
 	}

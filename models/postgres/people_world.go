@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -47,10 +48,14 @@ func (w *World) Tenants(ctx context.Context, ask RowList) ([]models.Tenant, int6
 	return page(ctx, w.db.Platform(), ask, readTenant, `tenants`, tenantColumns, `number`, `true`)
 }
 
-const environmentColumns = `env, id, tenant, name, kind, paused, reason, created_at, updated_at, version`
+const environmentColumns = `env, id, tenant, name, kind, paused, reason, created_at, updated_at, version, freeze_windows::text`
 
 func readEnvironment(row pgx.CollectableRow) (e models.Environment, err error) {
-	err = row.Scan(&e.Env, (*[16]byte)(&e.ID), &e.Tenant, &e.Name, &e.Kind, &e.Paused, &e.Reason, &e.CreatedAt, &e.UpdatedAt, &e.Version)
+	var freezes string
+	err = row.Scan(&e.Env, (*[16]byte)(&e.ID), &e.Tenant, &e.Name, &e.Kind, &e.Paused, &e.Reason, &e.CreatedAt, &e.UpdatedAt, &e.Version, &freezes)
+	if err == nil {
+		err = json.Unmarshal([]byte(freezes), &e.Freezes)
+	}
 	return e, err
 }
 
@@ -58,20 +63,28 @@ func readEnvironment(row pgx.CollectableRow) (e models.Environment, err error) {
 func (w *World) Environment(ctx context.Context, tenant int32, name string) (models.Environment, error) {
 	where, arg := named(models.EnvironmentPrefix, "name", name)
 	return one(ctx, w.db.For(Scope{Tenant: tenant}), "environment", name, readEnvironment,
-		`SELECT `+environmentColumns+` FROM environments WHERE tenant = $2 AND `+where, arg, tenant)
+		`SELECT `+environmentColumns+` FROM environments WHERE tenant = $2 AND closed_at = 0 AND `+where, arg, tenant)
 }
 
 // Environments lists a tenant's.
 func (w *World) Environments(ctx context.Context, tenant int32, ask RowList) ([]models.Environment, int64, error) {
-	return page(ctx, w.db.For(Scope{Tenant: tenant}), ask, readEnvironment, `environments`, environmentColumns, `env`, `tenant = $1`, tenant)
+	return page(ctx, w.db.For(Scope{Tenant: tenant}), ask, readEnvironment, `environments`, environmentColumns, `env`, `tenant = $1 AND closed_at = 0`, tenant)
+}
+
+// Unfinished says whether an environment holds a task that is not final, or a body that is still coming in.
+func (w *World) Unfinished(ctx context.Context, scope Scope, env int32) (unfinished bool, err error) {
+	err = w.db.For(scope).Read(ctx, func(tx pgx.Tx) error {
+		return tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM tasks WHERE env = $1 AND state < 8)`, env).Scan(&unfinished)
+	})
+	return unfinished, peopleError(err)
 }
 
 const laneColumns = `number, env, name, kind, weight, max_concurrent, high_water, task_types, paused, draining, reason, first,
-	description, owner, runbook_url, created_at, updated_at, version`
+	description, owner, runbook_url, created_at, updated_at, version, open_windows, elastic, yields_to, max_hold, defaults`
 
 func readLane(row pgx.CollectableRow) (l models.Lane, err error) {
 	err = row.Scan(&l.Number, &l.Env, &l.Name, (*int16)(&l.Kind), &l.Weight, &l.MaxConcurrent, &l.HighWater, &l.TaskTypes, &l.Paused,
-		&l.Draining, &l.Reason, &l.First, &l.Description, &l.Owner, &l.RunbookURL, &l.CreatedAt, &l.UpdatedAt, &l.Version)
+		&l.Draining, &l.Reason, &l.First, &l.Description, &l.Owner, &l.RunbookURL, &l.CreatedAt, &l.UpdatedAt, &l.Version, &l.OpenWindows, &l.Elastic, &l.YieldsTo, &l.MaxHold, &l.Defaults)
 	return l, err
 }
 
@@ -156,4 +169,21 @@ func page[T any](ctx context.Context, as *Scoped, ask RowList, read func(pgx.Col
 		return err
 	})
 	return out, total, peopleError(err)
+}
+
+// Variables are an environment's; of version 1 before any were set.
+func (w *World) Variables(ctx context.Context, scope Scope, env int32) (v models.Variables, err error) {
+	v = models.Variables{Env: env, Version: models.FirstVariables}
+	err = w.db.For(scope).Read(ctx, func(tx pgx.Tx) error {
+		var text string
+		err := tx.QueryRow(ctx, `SELECT vars::text, version, at FROM variables WHERE env = $1`, env).Scan(&text, &v.Version, &v.At)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		return json.Unmarshal([]byte(text), &v.Vars)
+	})
+	return v, peopleError(err)
 }

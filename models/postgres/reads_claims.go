@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 
 	"github.com/jackc/pgx/v5"
 
@@ -27,6 +28,8 @@ type Brief struct {
 	Many         bool
 	Children     []Dependency // what it spawned, as far as that is
 	Watermark    models.Watermark
+	Events       json.RawMessage // the triggers that its run took; nil: none
+	Items        json.RawMessage // those that this attempt carries; nil: the task has none
 }
 
 // Dependency is a task that another one waited for.
@@ -128,11 +131,28 @@ func (d *Dependency) targets(result **string) []any {
 	return []any{&d.Key, idTo(&d.Task), (*int16)(&d.State), result}
 }
 
-// Dependencies lists what a task waited for, in the order of ids above after.
-func (r *Reads) Dependencies(ctx context.Context, ref models.TaskRef, after models.ID, limit int) (list []Dependency, err error) {
+// DependencyList asks for a page of what a task waited for, by id.
+type DependencyList struct {
+	After models.ID // the last of the page before, where there is More
+	More  bool
+	Desc  bool
+	Limit int
+}
+
+// Dependencies lists what a task waited for, in the order of ids, and counts it.
+func (r *Reads) Dependencies(ctx context.Context, ref models.TaskRef, ask DependencyList) (list []Dependency, all int64, err error) {
+	w := &where{}
+	w.add(`e.env = $? AND e.to_task = $? AND e.fires_on < 3`, ref.Env, idArg(ref.ID))
+	counted, args := w.String(), w.args
+	order := map[bool]string{true: "DESC", false: "ASC"}[ask.Desc]
+	if ask.More {
+		w.add(map[bool]string{true: `e.from_task < $?`, false: `e.from_task > $?`}[ask.Desc], idArg(ask.After))
+	}
 	err = r.db.Platform().Read(ctx, func(tx pgx.Tx) error {
-		rows, err := tx.Query(ctx, `SELECT `+dependencyColumns+` FROM edges e `+dependencyJoin+`
-			WHERE e.env = $1 AND e.to_task = $2 AND e.from_task > $3 AND e.fires_on < 3 ORDER BY e.from_task LIMIT $4`, ref.Env, idArg(ref.ID), idArg(after), limit)
+		if err := tx.QueryRow(ctx, `SELECT count(*) FROM edges e WHERE `+counted, args...).Scan(&all); err != nil {
+			return err
+		}
+		rows, err := tx.Query(ctx, fmt.Sprintf(`SELECT %s FROM edges e %s WHERE %s ORDER BY e.from_task %s LIMIT %d`, dependencyColumns, dependencyJoin, w, order, ask.Limit), w.args...)
 		if err != nil {
 			return err
 		}
@@ -144,7 +164,7 @@ func (r *Reads) Dependencies(ctx context.Context, ref models.TaskRef, after mode
 		})
 		return err
 	})
-	return list, peopleError(err)
+	return list, all, peopleError(err)
 }
 
 // HoldsLease says whether the token is that of the task's live lease.

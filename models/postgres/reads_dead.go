@@ -130,7 +130,7 @@ func (r *Reads) Digests(ctx context.Context, scope Scope, env int32, ids []model
 func (r *Reads) BulkAction(ctx context.Context, scope Scope, env int32, id models.ID) (c models.Cursor, err error) {
 	err = r.scoped(ctx, scope, func(tx pgx.Tx) error {
 		rows, err := tx.Query(ctx, `SELECT id, env, kind, target, matched, done, failed, finished, reason, at, action, paused, dropped FROM cursors
-			WHERE env = $1 AND id = $2 AND kind IN (2, 3, $3)`, env, idArg(id), int16(models.BulkAction))
+			WHERE env = $1 AND id = $2 AND kind IN (2, 3, $3, $4)`, env, idArg(id), int16(models.BulkAction), int16(models.Backfilled))
 		if err != nil {
 			return err
 		}

@@ -136,3 +136,21 @@ func (r *Reads) TenantFigures(ctx context.Context) (map[int32]TenantFigure, erro
 	})
 	return figures, peopleError(err)
 }
+
+// LaneFigure is what stands in a lane, counted from its rows: each up to CountMost, the oldest among those counted.
+type LaneFigure struct {
+	Depth, Running, Parked int64
+	Oldest                 models.Instant // the first ready moment; 0: none is ready
+}
+
+// LaneFigure counts what stands in a lane.
+func (r *Reads) LaneFigure(ctx context.Context, scope Scope, env, lane int32) (f LaneFigure, err error) {
+	err = r.scoped(ctx, scope, func(tx pgx.Tx) error {
+		return tx.QueryRow(ctx, fmt.Sprintf(`SELECT r.n, r.oldest, l.n, p.n FROM
+			(SELECT count(*) AS n, coalesce(min(ready_at), 0) AS oldest FROM (SELECT ready_at FROM tasks WHERE lane = $2 AND env = $1 AND state = 3 AND gate IS NULL LIMIT %[1]d) x) r,
+			(SELECT count(*) AS n FROM (SELECT FROM tasks WHERE env = $1 AND lane = $2 AND state IN (4, 6) LIMIT %[1]d) x) l,
+			(SELECT count(*) AS n FROM (SELECT FROM tasks WHERE env = $1 AND lane = $2 AND state = 3 AND gate IS NOT NULL LIMIT %[1]d) x) p`, CountMost), env, lane).
+			Scan(&f.Depth, atTo(&f.Oldest), &f.Running, &f.Parked)
+	})
+	return f, err
+}

@@ -50,25 +50,52 @@ func (r *Reads) Logs(ctx context.Context, scope Scope, env int32, task models.ID
 	return rows, err
 }
 
+// CountLogs counts the lines of a task: there is a most that one keeps.
+func (r *Reads) CountLogs(ctx context.Context, scope Scope, env int32, task models.ID) (n int64, err error) {
+	err = r.scoped(ctx, scope, func(tx pgx.Tx) error {
+		return tx.QueryRow(ctx, `SELECT count(*) FROM logs WHERE env = $1 AND task = $2`, env, idArg(task)).Scan(&n)
+	})
+	return n, err
+}
+
+// Holder is who says something of a running attempt: its lease, and the session of its worker where that was sent.
+type Holder struct {
+	models.TaskRef
+	Token   models.ID
+	Session models.ID // zero: not sent
+}
+
+// attempt is the attempt that holds the lease; holds is false when none does. A session that is not its worker's is refused.
+func (h *Holder) attempt(ctx context.Context, tx pgx.Tx) (attempt int32, holds bool, err error) {
+	rows, err := tx.Query(ctx, `SELECT t.attempt, $4::uuid = '00000000-0000-0000-0000-000000000000' OR EXISTS (SELECT FROM workers w WHERE w.id = t.worker AND w.session = $4)
+		FROM tasks t WHERE t.env = $1 AND t.id = $2 AND t.token = $3 AND t.state IN (4, 6)`, h.Env, idArg(h.ID), idArg(h.Token), idArg(h.Session))
+	if err != nil {
+		return 0, false, err
+	}
+	var fits bool
+	_, err = pgx.ForEachRow(rows, []any{&attempt, &fits}, func() error { holds = true; return nil })
+	if err == nil && holds && !fits {
+		err = models.Errorf(models.SessionReplaced, "the session that was sent is not that of the worker which holds the lease")
+	}
+	return attempt, holds, err
+}
+
 // KeepLogs writes lines of the attempt that holds the lease; false when none does. No decision reads them: the replica
 // that got them writes them itself.
-func (r *Reads) KeepLogs(ctx context.Context, ref models.TaskRef, token models.ID, lines []LogRow) (holds bool, err error) {
+func (r *Reads) KeepLogs(ctx context.Context, h Holder, lines []LogRow) (holds bool, err error) {
 	at, levels, messages := make([]int64, len(lines)), make([]string, len(lines)), make([]string, len(lines))
 	for i, l := range lines {
 		at[i], levels[i], messages[i] = int64(l.At), l.Level, l.Message
 	}
 	err = r.db.Platform().Write(ctx, func(tx pgx.Tx) error {
 		var attempt int32
-		rows, err := tx.Query(ctx, `SELECT attempt FROM tasks WHERE env = $1 AND id = $2 AND token = $3 AND state IN (4, 6)`, ref.Env, idArg(ref.ID), idArg(token))
-		if err != nil {
-			return err
-		}
-		if _, err = pgx.ForEachRow(rows, []any{&attempt}, func() error { holds = true; return nil }); err != nil || !holds || len(lines) == 0 {
+		var err error
+		if attempt, holds, err = h.attempt(ctx, tx); err != nil || !holds || len(lines) == 0 {
 			return err
 		}
 		_, err = tx.Exec(ctx, `INSERT INTO logs (env, task, attempt, at, level, message)
 			SELECT $1, $2, $3, l.at, l.level, l.message FROM unnest($4::bigint[], $5::text[], $6::text[]) WITH ORDINALITY l (at, level, message, n) ORDER BY l.n`,
-			ref.Env, idArg(ref.ID), attempt, at, levels, messages)
+			h.Env, idArg(h.ID), attempt, at, levels, messages)
 		return err
 	})
 	return holds, peopleError(err)

@@ -22,13 +22,29 @@ func (r *Reads) MarkOf(ctx context.Context, env int32, name string) (m models.Wa
 	return m, set, peopleError(err)
 }
 
-// Marks lists the watermarks of an environment by name, those after one.
-func (r *Reads) Marks(ctx context.Context, scope Scope, env int32, after string, limit int) (list []models.Watermark, err error) {
+// Marks lists the watermarks of an environment by name, those after one, and says how many there are in all. In descending
+// order they are those before it.
+func (r *Reads) Marks(ctx context.Context, scope Scope, env int32, after string, desc bool, limit int) (list []models.Watermark, all int64, err error) {
 	err = r.scoped(ctx, scope, func(tx pgx.Tx) error {
-		list, err = readMarks(ctx, tx, fmt.Sprintf(`env = $1 AND name > $2 ORDER BY name LIMIT %d`, limit), env, after)
+		if err := tx.QueryRow(ctx, `SELECT count(*) FROM watermarks WHERE env = $1`, env).Scan(&all); err != nil {
+			return err
+		}
+		list, err = readMarks(ctx, tx, fmt.Sprintf(`env = $1 AND %s LIMIT %d`, beyond("name", after, desc), limit), env, after)
 		return err
 	})
-	return list, err
+	return list, all, err
+}
+
+// beyond is the part of a list by name that begins after $2, or in descending order before it; an empty one begins it.
+func beyond(column, after string, desc bool) string {
+	switch {
+	case !desc:
+		return column + ` > $2 ORDER BY ` + column
+	case after == "":
+		return column + ` >= $2 ORDER BY ` + column + ` DESC`
+	default:
+		return column + ` < $2 ORDER BY ` + column + ` DESC`
+	}
 }
 
 // Mark is one watermark; not_found when nobody has set it.

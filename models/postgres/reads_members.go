@@ -18,7 +18,7 @@ type Member struct {
 func (r *Reads) Members(ctx context.Context, scope Scope, env int32, flow models.ID) (list []Member, err error) {
 	err = r.scoped(ctx, scope, func(tx pgx.Tx) error {
 		rows, err := tx.Query(ctx, `SELECT coalesce(t.key, ''), t.id FROM tasks t
-			WHERE t.env = $1 AND t.workflow = $2 AND t.parent IS NULL ORDER BY t.id`, env, idArg(flow))
+			WHERE t.env = $1 AND t.workflow = $2 AND t.parent IS NULL AND `+shown+` ORDER BY t.id`, env, idArg(flow))
 		if err != nil {
 			return err
 		}
@@ -35,7 +35,7 @@ func (r *Reads) Members(ctx context.Context, scope Scope, env int32, flow models
 func (r *Reads) Member(ctx context.Context, scope Scope, env int32, flow models.ID, key string) (id models.ID, err error) {
 	found := false
 	err = r.scoped(ctx, scope, func(tx pgx.Tx) error {
-		rows, err := tx.Query(ctx, `SELECT t.id FROM tasks t WHERE t.env = $1 AND t.workflow = $2 AND t.key = $3 AND t.parent IS NULL`,
+		rows, err := tx.Query(ctx, `SELECT t.id FROM tasks t WHERE t.env = $1 AND t.workflow = $2 AND t.key = $3 AND t.parent IS NULL AND `+shown,
 			env, idArg(flow), key)
 		if err != nil {
 			return err

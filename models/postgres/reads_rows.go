@@ -33,7 +33,8 @@ const readTaskColumns = `t.env, t.id, t.state, coalesce(t.gate, ''), t.lane, t.c
 	coalesce(t.limit_key, ''), coalesce(t.key_limit, 0), coalesce(t.worker, ` + noID + `), coalesce(t.attempt_id, ` + noID + `),
 	coalesce(t.token, ` + noID + `), coalesce(t.lease_until, 0), t.hard_seconds, coalesce(t.soft_seconds, 0),
 	coalesce(t.delay_seconds, 0), coalesce(t.estimate_ms, 0), t.flags, coalesce(t.error_class, ''),
-	coalesce(t.fingerprint, ` + noID + `), coalesce(t.cancel_at, 0), coalesce(t.total_seconds, 0), coalesce(t.depth, 0)`
+	coalesce(t.fingerprint, ` + noID + `), coalesce(t.cancel_at, 0), coalesce(t.total_seconds, 0), coalesce(t.depth, 0), coalesce(t.tokens, 0),
+	coalesce(t.more_keys, ''), coalesce(t.order_key, 0), coalesce(t.cost_micro, 0)`
 
 func taskTargets(t *models.Task) []any {
 	return []any{
@@ -44,7 +45,7 @@ func taskTargets(t *models.Task) []any {
 		&t.LimitKey, &t.KeyLimit, idTo(&t.Worker), idTo(&t.AttemptID),
 		idTo(&t.Token), atTo(&t.LeaseUntil), &t.HardSeconds, &t.SoftSeconds,
 		&t.DelaySeconds, &t.EstimateMS, (*int16)(&t.Flags), &t.ErrorClass,
-		idTo(&t.Fingerprint), atTo(&t.CancelAt), &t.TotalSeconds, &t.Depth,
+		idTo(&t.Fingerprint), atTo(&t.CancelAt), &t.TotalSeconds, &t.Depth, &t.Tokens, &t.MoreKeys, &t.OrderKey, &t.CostMicro,
 	}
 }
 
@@ -78,6 +79,8 @@ type TaskRow struct {
 	LastWorker models.ID
 	Progress   json.RawMessage
 	Checkpoint json.RawMessage
+
+	Choice *models.Choice // of its model, the last one, with the first line of its ranking; nil: nothing was chosen
 }
 
 // Include says which large values rows come with.
@@ -98,7 +101,8 @@ func (in Include) from() string {
 	coalesce(o.input, s.input), ` + pick(in.Payload, "coalesce(o.payload, s.payload)") + `, coalesce(s.trace, ''), coalesce(s.redrive_of, ` + noID + `),
 	c.spec::text, coalesce(l.name, ''), coalesce(l.kind, 0),
 	` + pick(in.Result, "last.result") + `, failed.error, used.usages, coalesce(last.model, ''), coalesce(last.worker, ` + noID + `),
-	` + pick(in.Progress, "p.progress") + `, ` + pick(in.Checkpoint, "p.checkpoint") + `
+	` + pick(in.Progress, "p.progress") + `, ` + pick(in.Checkpoint, "p.checkpoint") + `,
+	chosen.n, chosen.asked, coalesce(chosen.named, ''), coalesce(chosen.chosen, ''), coalesce(chosen.reason, ''), coalesce(chosen.cost, 0), coalesce(chosen.instead, '')
 FROM page JOIN tasks t ON t.env = page.env AND t.id = page.id
 JOIN specs s ON s.env = t.env AND s.id = t.id
 LEFT JOIN overrides o ON o.env = t.env AND o.task = t.id
@@ -108,7 +112,9 @@ LEFT JOIN progress p ON p.env = t.env AND p.task = t.id
 LEFT JOIN LATERAL (SELECT a.result, a.model, a.worker FROM attempts a WHERE a.env = t.env AND a.task = t.id ORDER BY a.n DESC LIMIT 1) last ON true
 LEFT JOIN LATERAL (SELECT a.error FROM attempts a WHERE a.env = t.env AND a.task = t.id AND a.error IS NOT NULL ORDER BY a.n DESC LIMIT 1) failed ON true
 LEFT JOIN LATERAL (SELECT array_agg(a.usage ORDER BY a.n) AS usages FROM attempts a
-	WHERE a.env = t.env AND a.task = t.id AND a.usage IS NOT NULL) used ON true`
+	WHERE a.env = t.env AND a.task = t.id AND a.usage IS NOT NULL) used ON true
+LEFT JOIN LATERAL (SELECT m.n, m.asked, m.named, m.chosen, m.reason, (m.ranking::json->0->>'cost_micro')::bigint AS cost, m.ranking::json->0->>'instead' AS instead FROM model_choices m
+	WHERE t.flags & ` + strconv.Itoa(int(models.ChoosesModel)) + ` > 0 AND m.env = t.env AND m.task = t.id ORDER BY m.n DESC LIMIT 1) chosen ON true`
 }
 
 func readTaskRow(row pgx.CollectableRow) (TaskRow, error) {
@@ -116,13 +122,29 @@ func readTaskRow(row pgx.CollectableRow) (TaskRow, error) {
 	var input, class string
 	var payload, result, failure, progress, checkpoint *string
 	var usages []string
+	var choice models.Choice
+	var n *int32
+	var asked *string
+	var cost int64
+	var instead string
 	targets := append(taskTargets(&v.Task), &input, &payload, &v.Trace, idTo(&v.RedriveOf), &class, &v.LaneName, (*int16)(&v.Kind),
-		&result, &failure, &usages, &v.Model, idTo(&v.LastWorker), &progress, &checkpoint)
+		&result, &failure, &usages, &v.Model, idTo(&v.LastWorker), &progress, &checkpoint,
+		&n, &asked, &choice.Named, &choice.Chosen, &choice.Reason, &cost, &instead)
 	if err := row.Scan(targets...); err != nil {
 		return v, err
 	}
 	v.Input = json.RawMessage(input)
 	v.Payload, v.Result, v.Progress, v.Checkpoint = rawTo(payload), rawTo(result), rawTo(progress), rawTo(checkpoint)
+	if n != nil {
+		v.Choice, choice.N = &choice, *n
+		choice.Ranking = []models.RankedModel{{Model: choice.Chosen, CostMicro: cost, Instead: instead}}
+		if asked != nil {
+			choice.Asked = &models.ModelAsk{}
+			if err := json.Unmarshal([]byte(*asked), choice.Asked); err != nil {
+				return v, err
+			}
+		}
+	}
 	for _, u := range usages {
 		v.Usages = append(v.Usages, json.RawMessage(u))
 	}

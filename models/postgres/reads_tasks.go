@@ -26,6 +26,7 @@ type TaskFilter struct {
 	Kinds         []models.KindName
 	Workflows     []models.ID
 	Workers       []models.ID
+	Schedules     []models.ID
 	Labels        map[string][]string // each key must have one of its values
 	CreatedAfter  models.Instant
 	CreatedBefore models.Instant
@@ -66,6 +67,9 @@ func (f *TaskFilter) where(env int32) *where {
 	if len(f.Workers) > 0 {
 		w.add(`t.worker = ANY ($?)`, idArgs(f.Workers))
 	}
+	if len(f.Schedules) > 0 {
+		w.add(`t.id IN (SELECT task FROM schedule_tasks WHERE env = $? AND schedule = ANY ($?))`, env, idArgs(f.Schedules))
+	}
 	if len(f.Fingerprints) > 0 {
 		w.add(`t.fingerprint = ANY ($?)`, idArgs(f.Fingerprints))
 	}
@@ -87,12 +91,17 @@ func (f *TaskFilter) where(env int32) *where {
 	return w
 }
 
+// What shows of the rows of tasks: staged ones enter once their body has flipped, and nothing tells of them before.
+const (
+	entering = `t.state = 0 AND t.staging IN (SELECT id FROM stagings WHERE flipped)`
+	shown    = `(t.state > 0 OR ` + entering + `)`
+)
+
 // states adds the condition on states. Rows of a body that entered but are still moved count as pending; before that
 // nothing shows them.
 func (w *where) states(states []models.State) {
-	const entering = `t.state = 0 AND t.staging IN (SELECT id FROM stagings WHERE flipped)`
 	if len(states) == 0 {
-		w.add(`(t.state > 0 OR ` + entering + `)`)
+		w.add(shown)
 		return
 	}
 	numbers := make([]string, 0, len(states))
@@ -181,6 +190,24 @@ func (r *Reads) TasksByID(ctx context.Context, scope Scope, env int32, ids []mod
 	return rows, err
 }
 
+// There says which of some tasks are there.
+func (r *Reads) There(ctx context.Context, scope Scope, env int32, ids []models.ID) (map[models.ID]bool, error) {
+	w := &where{}
+	w.add(`t.env = $? AND t.id = ANY ($?)`, env, idArgs(ids))
+	w.states(nil)
+	there := make(map[models.ID]bool, len(ids))
+	err := r.scoped(ctx, scope, func(tx pgx.Tx) error {
+		rows, err := tx.Query(ctx, `SELECT t.id FROM tasks t WHERE `+w.String(), w.args...)
+		if err != nil {
+			return err
+		}
+		var id models.ID
+		_, err = pgx.ForEachRow(rows, []any{idTo(&id)}, func() error { there[id] = true; return nil })
+		return err
+	})
+	return there, err
+}
+
 // TaskState is the least of a task: enough to see whether it has moved.
 type TaskState struct {
 	State     models.State
@@ -231,6 +258,25 @@ func (r *Reads) Attempts(ctx context.Context, scope Scope, env int32, tasks []mo
 			}
 			all[a.Task] = append(all[a.Task], a)
 			return nil
+		})
+		return err
+	})
+	return all, err
+}
+
+// Choices are the models that were chosen for a task, the first first, each with the first line of its ranking alone.
+func (r *Reads) Choices(ctx context.Context, scope Scope, env int32, task models.ID) (all []models.Choice, err error) {
+	err = r.scoped(ctx, scope, func(tx pgx.Tx) error {
+		rows, err := tx.Query(ctx, `SELECT n, at, coalesce(chosen, ''), reason, coalesce(ranking::json->0->>'instead', '')
+			FROM model_choices WHERE env = $1 AND task = $2 ORDER BY n`, env, idArg(task))
+		if err != nil {
+			return err
+		}
+		all, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (models.Choice, error) {
+			c := models.Choice{Env: env, Task: task, Ranking: []models.RankedModel{{}}}
+			err := row.Scan(&c.N, atTo(&c.At), &c.Chosen, &c.Reason, &c.Ranking[0].Instead)
+			c.Ranking[0].Model = c.Chosen
+			return c, err
 		})
 		return err
 	})

@@ -266,7 +266,7 @@ func TestBriefs(t *testing.T) {
 	if briefs, err = reads.Briefs(t.Context(), []models.TaskRef{ref(9)}); err != nil || !briefs[ref(9)].Many || briefs[ref(9)].Dependencies != nil {
 		t.Errorf("too large, yet %+v, %v", briefs[ref(9)], err)
 	}
-	list, err := reads.Dependencies(t.Context(), ref(9), numbered(7), 5)
+	list, _, err := reads.Dependencies(t.Context(), ref(9), postgres.DependencyList{After: numbered(7), More: true, Limit: 5})
 	if err != nil || len(list) != 1 || list[0].Task != numbered(8) || len(list[0].Result) != 1_000_003 {
 		t.Errorf("got %d, %v", len(list), err)
 	}

@@ -44,7 +44,7 @@ func (f *WorkerFilter) where() *where {
 
 const readWorkerColumns = `id, tenant, env, key_id, name, instance, version, pool, task_types, lanes, kinds, cpu_milli, memory_mb, disk_mb,
 	gpus::text, slots, kind_slots::text, models, permissions, labels::text, lease_seconds, session, state, draining, last_seen,
-	created_at, updated_at, utilization`
+	created_at, updated_at, utilization, any_model, any_permit`
 
 func readWorker(row pgx.CollectableRow) (w models.Worker, err error) {
 	var kinds []int16
@@ -52,7 +52,8 @@ func readWorker(row pgx.CollectableRow) (w models.Worker, err error) {
 	var utilization *string
 	err = row.Scan(idTo(&w.ID), &w.Tenant, &w.Env, &w.KeyID, &w.Name, &w.Instance, &w.Version, &w.Pool, &w.TaskTypes, &w.Lanes, &kinds, &w.CPUMilli,
 		&w.MemoryMB, &w.DiskMB, &gpus, &w.Slots, &slots, &w.Models, &w.Permissions, &labels, &w.LeaseSeconds, idTo(&w.Session),
-		(*int16)(&w.State), &w.Draining, atTo(&w.LastSeen), atTo(&w.CreatedAt), atTo(&w.UpdatedAt), &utilization)
+		(*int16)(&w.State), &w.Draining, atTo(&w.LastSeen), atTo(&w.CreatedAt), atTo(&w.UpdatedAt), &utilization,
+		&w.AnyModel, &w.AnyPermit)
 	if err != nil {
 		return w, err
 	}

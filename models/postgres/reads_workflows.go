@@ -19,6 +19,8 @@ const CountsLive = 5_000
 // WorkflowFilter says which workflows of an environment a list shows.
 type WorkflowFilter struct {
 	States        []models.WorkflowState
+	Batches       bool // those alone
+	Schedules     []models.ID
 	CreatedAfter  models.Instant
 	CreatedBefore models.Instant
 	After         models.ID
@@ -29,12 +31,18 @@ type WorkflowFilter struct {
 func (f *WorkflowFilter) where(env int32) *where {
 	w := &where{}
 	w.add(`w.env = $?`, env)
+	if f.Batches {
+		w.add(`w.items IS NOT NULL`)
+	}
 	if len(f.States) > 0 {
 		numbers := make([]string, len(f.States))
 		for i, s := range f.States {
 			numbers[i] = strconv.Itoa(int(s))
 		}
 		w.add(`w.state IN (` + strings.Join(numbers, ", ") + `)`)
+	}
+	if len(f.Schedules) > 0 {
+		w.add(`w.id IN (SELECT task FROM schedule_tasks WHERE env = $? AND schedule = ANY ($?))`, env, idArgs(f.Schedules))
 	}
 	if f.CreatedAfter > 0 {
 		w.add(`w.created_at > $?`, int64(f.CreatedAfter))
@@ -47,10 +55,11 @@ func (f *WorkflowFilter) where(env int32) *where {
 
 const readWorkflowColumns = `w.env, w.id, w.name, w.state, w.counts, w.cancelling, w.priority, w.input, w.created_at,
 	coalesce(w.finished_at, 0), w.updated_at, w.stops, w.over, w.gate, w.budget, w.depth, w.grown, coalesce(w.ends_at, 0),
-	coalesce(w.rerun_of, ` + noID + `), u.cost, u.tokens`
+	coalesce(w.rerun_of, ` + noID + `), u.cost, u.tokens, u.retries, coalesce(w.items, 0)`
 
 // readUsed is what the workflow's attempts used, beside its columns.
-const readUsed = ` CROSS JOIN LATERAL (SELECT coalesce(sum(s.cost_micro), 0)::bigint AS cost, coalesce(sum(s.tokens), 0)::bigint AS tokens
+const readUsed = ` CROSS JOIN LATERAL (SELECT least(coalesce(sum(s.cost_micro), 0), 2305843009213693952)::bigint AS cost, least(coalesce(sum(s.tokens), 0), 2305843009213693952)::bigint AS tokens,
+	coalesce(sum(s.retries), 0)::bigint AS retries
 	FROM flow_spends s WHERE s.env = w.env AND s.workflow = w.id) u`
 
 func readWorkflow(row pgx.CollectableRow) (v models.Workflow, err error) {
@@ -59,7 +68,7 @@ func readWorkflow(row pgx.CollectableRow) (v models.Workflow, err error) {
 	var budget []byte
 	err = row.Scan(&v.Env, idTo(&v.ID), &v.Name, (*int16)(&v.State), &counts, &v.Cancelling, &v.Priority, &input, atTo(&v.CreatedAt),
 		atTo(&v.FinishedAt), atTo(&v.UpdatedAt), &v.Stops, &v.Over, (*int16)(&v.Gate), &budget, &v.Depth, &v.Grown, atTo(&v.EndsAt),
-		idTo(&v.RerunOf), &v.Used.CostMicro, &v.Used.Tokens)
+		idTo(&v.RerunOf), &v.Used.CostMicro, &v.Used.Tokens, &v.Used.Retries, &v.Items)
 	v.Budget = budgetIn(budget)
 	copy(v.Counts[:], counts)
 	v.Input = json.RawMessage(input)
@@ -122,7 +131,7 @@ func (r *Reads) Workflow(ctx context.Context, scope Scope, env int32, id models.
 
 // countStates replaces the saved counts by those of the tasks; staged rows count as pending.
 func countStates(ctx context.Context, tx pgx.Tx, v *models.Workflow) error {
-	rows, err := tx.Query(ctx, `SELECT state, count(*) FROM tasks WHERE env = $1 AND workflow = $2 GROUP BY state`, v.Env, idArg(v.ID))
+	rows, err := tx.Query(ctx, `SELECT t.state, count(*) FROM tasks t WHERE t.env = $1 AND t.workflow = $2 AND `+shown+` GROUP BY t.state`, v.Env, idArg(v.ID))
 	if err != nil {
 		return err
 	}
@@ -149,7 +158,7 @@ func (r *Reads) Graph(ctx context.Context, scope Scope, env int32, id models.ID,
 	err = r.scoped(ctx, scope, func(tx pgx.Tx) error {
 		rows, err := tx.Query(ctx, fmt.Sprintf(`SELECT t.id, coalesce(t.key, ''), c.type, t.state, t.attempt, coalesce(t.started_at, 0),
 			coalesce(t.finished_at, 0), coalesce(t.estimate_ms, 0), t.flags FROM tasks t JOIN classes c ON c.number = t.class
-			WHERE t.env = $1 AND t.workflow = $2 ORDER BY t.id LIMIT %d`, most+1), env, idArg(id))
+			WHERE t.env = $1 AND t.workflow = $2 AND %s ORDER BY t.id LIMIT %d`, shown, most+1), env, idArg(id))
 		if err != nil {
 			return err
 		}

@@ -11,8 +11,6 @@ import (
 func (w *Writer) Refill(ctx context.Context, ask *models.RefillAsk) (*models.Refill, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	ctx, cancel := context.WithTimeout(ctx, connectTimeout+batchTimeout)
-	defer cancel()
 	l, err := w.connected(ctx, w.epoch)
 	if err != nil {
 		return nil, err
@@ -33,14 +31,16 @@ func (w *Writer) Refill(ctx context.Context, ask *models.RefillAsk) (*models.Ref
 	if len(calls) == 0 {
 		return out, nil
 	}
-	return out, w.read(ctx, calls...)
+	return out, w.soon(ctx, calls...)
 }
 
 // lineOrders are the statements that read lines, by their names.
-var lineOrders = [...]string{"refill_lines", "refill_starts", "refill_parked"}
+var lineOrders = [...]string{"refill_lines", "refill_starts", "refill_parked", "refill_ordered"}
 
 func orderOf(a *models.LineAsk) string {
 	switch {
+	case a.ByOrder:
+		return "refill_ordered"
 	case a.Gate != "":
 		return "refill_parked"
 	case a.ByStart:

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync"
 
@@ -30,6 +31,7 @@ const (
 type retained struct {
 	mu               sync.Mutex
 	tasks, workflows map[int32]models.ID // the last row looked at, by environment
+	marks            map[string]mark     // of the sweeps, by what they look at
 }
 
 // Retain deletes the oldest rows past their time, a bounded number a call, and says how many of each kind went. Any
@@ -39,13 +41,14 @@ func (db *DB) Retain(ctx context.Context, now models.Instant) (map[string]int64,
 	defer db.retained.mu.Unlock()
 	gone := map[string]int64{}
 	ended := func(seconds int) models.Instant { return now.Add(-models.Seconds(seconds)) }
-	for _, rule := range plainRules {
+	for _, rule := range slices.Concat(plainRules, messageRules) {
 		if err := db.retainPlain(ctx, rule, ended(rule.keep), gone); err != nil {
 			return gone, classify(err)
 		}
 	}
 	for _, step := range []func() error{
 		func() error { return db.retainStaged(ctx, ended(keepStaged), gone) },
+		func() error { return db.retainSpends(ctx, gone) },
 		func() error { return db.retainWork(ctx, ended(keepWork), gone) },
 	} {
 		if err := step(); err != nil {
@@ -72,11 +75,15 @@ var plainRules = []plainRule{
 	{"sessions", keepDone, `DELETE FROM sessions WHERE token_sha256 IN (
 			SELECT token_sha256 FROM sessions WHERE expires_at < timestamptz 'epoch' + $1::bigint * interval '1 microsecond' LIMIT $2)`},
 	{"logs", keepLogs, `DELETE FROM logs WHERE id IN (SELECT id FROM (SELECT id, at FROM logs ORDER BY id LIMIT $2) oldest WHERE at < $1)`},
+	{"spans", keepLogs, `DELETE FROM spans WHERE id IN (SELECT id FROM (SELECT id, at FROM spans ORDER BY id LIMIT $2) oldest WHERE at < $1)`},
 	{"signals", keepWork, `DELETE FROM signals WHERE id IN (SELECT id FROM signals
 			WHERE id < (lpad(to_hex($1::bigint / 1000), 12, '0') || repeat('0', 20))::uuid LIMIT $2)`},
 	{"schedule_runs", keepWork, `DELETE FROM schedule_runs WHERE (env, id) IN (SELECT env, id FROM schedule_runs
 			WHERE id < (lpad(to_hex($1::bigint / 1000), 12, '0') || repeat('0', 20))::uuid
-			AND (finished_at IS NOT NULL OR task IS NULL AND outcome <> '') LIMIT $2)`},
+			AND (finished_at IS NOT NULL OR task IS NULL AND workflow IS NULL AND outcome <> '') LIMIT $2)`},
+	{"rate_passes", 0, `DELETE FROM rate_passes WHERE (env, key, batch) IN (SELECT p.env, p.key, p.batch FROM rate_limits l
+			CROSS JOIN LATERAL (SELECT batch FROM rate_passes n WHERE n.env = l.env AND n.key = l.key ORDER BY n.env DESC, n.key DESC, n.batch DESC LIMIT 1) newest
+			JOIN rate_passes p ON p.env = l.env AND p.key = l.key AND p.batch < newest.batch AND p.at < $1 - 2 * l.per_seconds * 1000000 LIMIT $2)`},
 	{"cursors", keepWork, `DELETE FROM cursors WHERE id IN (SELECT id FROM cursors WHERE finished AND at < $1 LIMIT $2)`},
 	{"bulk_items", keepDone, `DELETE FROM bulk_items WHERE (cursor, task) IN (SELECT b.cursor, b.task FROM bulk_items b
 			LEFT JOIN cursors c ON c.id = b.cursor
@@ -123,7 +130,12 @@ var besideTasks = [][2]string{
 	{"progress", "task"},
 	{"overrides", "task"},
 	{"qualities", "task"},
+	{"model_choices", "task"},
 	{"dedupes", "task"},
+	{"task_items", "task"},
+	{"spans", "task"},
+	{"schedule_tasks", "task"},
+	{"presumed_spends", "task"},
 }
 
 // deleteOld deletes the tasks (env, id) of a query named old, with all that stands beside them, and counts them.

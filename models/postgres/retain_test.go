@@ -31,7 +31,9 @@ func TestRetainForgetsTheOldAlone(t *testing.T) {
 	for _, at := range []models.Instant{recent.Add(-models.Seconds(31 * 24 * 3600)), recent} {
 		exec(t, w.db, `INSERT INTO signals VALUES ($1, 1, $1, 'stop', NULL)`, [16]byte(newID(at)))
 	}
-	if gone := w.retain(recent); !maps.Equal(gone, map[string]int64{"done": 1, "events": 2, "logs": 1, "signals": 1}) {
+	exec(t, w.db, `INSERT INTO spans (env, task, attempt, at, span, name, began, ended, attributes) SELECT 1, gen_random_uuid(), 1, unnest($1::bigint[]), 'a', 'n', 1, 2, '{}'`,
+		[]int64{int64(recent.Add(-models.Seconds(15 * 24 * 3600))), int64(recent)})
+	if gone := w.retain(recent); !maps.Equal(gone, map[string]int64{"done": 1, "events": 2, "logs": 1, "spans": 1, "signals": 1}) {
 		t.Errorf("gone: %v", gone)
 	}
 	exec(t, w.db, `UPDATE batches SET at = 1`)
@@ -51,6 +53,7 @@ func (w *world) beside(tasks ...models.Task) *models.Plan {
 		plan.Specs = append(plan.Specs, models.Spec{Env: env, ID: task.ID, Input: []byte(`{}`)})
 		plan.Labels = append(plan.Labels, models.Label{Env: env, Task: task.ID, Key: "k", Value: "v"})
 		plan.Attempts = append(plan.Attempts, attemptOf(task, models.AttemptSucceeded))
+		plan.Items = append(plan.Items, models.Items{Env: env, Task: task.ID, Workflow: task.ID, Total: 1})
 		plan.Progress = append(plan.Progress, models.Progress{Env: env, Task: task.ID, Progress: []byte(`1`)})
 	}
 	return plan
@@ -66,7 +69,7 @@ func (w *world) ids() []models.ID {
 		}
 		ids = append(ids, id)
 	}
-	for _, table := range []string{"specs", "labels", "attempts", "progress"} {
+	for _, table := range []string{"specs", "labels", "attempts", "progress", "task_items"} {
 		if n := one[int](w.t, w.db, `SELECT count(*) FROM `+table); n != len(ids) {
 			w.t.Errorf("%d rows of %s stand beside %d tasks", n, table, len(ids))
 		}

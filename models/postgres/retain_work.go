@@ -140,6 +140,7 @@ func (db *DB) oldWorkflows(ctx context.Context, env int32, after models.ID, befo
 		return tx.QueryRow(ctx, `WITH gone AS (DELETE FROM workflows w WHERE w.env = $1 AND w.id = ANY ($2)
 				AND NOT EXISTS (SELECT FROM tasks t WHERE t.env = w.env AND t.workflow = w.id AND t.workflow IS NOT NULL) RETURNING env, id
 			), spends AS (DELETE FROM flow_spends f USING gone WHERE f.env = gone.env AND f.workflow = gone.id)
+			, made AS (DELETE FROM schedule_tasks s USING gone WHERE s.env = gone.env AND s.task = gone.id)
 			SELECT count(*) FROM gone`, env, ids).Scan(&flows)
 	})
 	gone["tasks"] += tasks

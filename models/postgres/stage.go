@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 
 	"github.com/jackc/pgx/v5"
@@ -63,6 +64,23 @@ func stageRows(ctx context.Context, conn *pgx.Conn, body *models.StagedBody) err
 	}
 	for part := range slices.Chunk(body.Edges, stageChunk) {
 		b.beside(send, types, nil, nil, part)
+	}
+	for part := range slices.Chunk(body.Items, stageChunk) {
+		text, err := json.Marshal(part)
+		if err != nil {
+			return models.Errorf(models.BadData, "items: %w", err)
+		}
+		send(call{name: "save_items", params: [][]byte{text}})
+	}
+	for part := range slices.Chunk(body.Choices, stageChunk) {
+		text, err := json.Marshal(part)
+		if err != nil {
+			return models.Errorf(models.BadData, "choices: %w", err)
+		}
+		send(call{name: "insert_choices", params: [][]byte{text}})
+	}
+	for part := range slices.Chunk(body.Made, stageChunk) {
+		send(madeBy(part))
 	}
 	return failed
 }

@@ -7,15 +7,15 @@ import (
 )
 
 // The statements of the hot path, one a file, named like it. In them ":task(t)" stands for the columns of a task's row in
-// the order of task_wire, taken from t.
+// the order of task_wire_4, taken from t.
 //
 //go:embed sql/*.sql
 var sqlFiles embed.FS
 
 const taskColumns = "env, lane, class, state, priority, flags, attempt, attempts_used, max_attempts, remaining, killed, " +
 	"hard_seconds, age_key, created_at, updated_at, id, ready_at, wake_at, expires_at, deadline, latest_start, started_at, " +
-	"finished_at, lease_until, cards, cancel_at, estimate_ms, leases_lost, key_limit, soft_seconds, delay_seconds, total_seconds, depth, total_until, workflow, parent, worker, attempt_id, token, " +
-	"fingerprint, gate, key, idem_key, limit_key, error_class"
+	"finished_at, lease_until, cards, cancel_at, estimate_ms, leases_lost, key_limit, soft_seconds, delay_seconds, total_seconds, depth, total_until, tokens, cost_micro, workflow, parent, worker, attempt_id, token, " +
+	"fingerprint, gate, key, idem_key, limit_key, error_class, order_key, more_keys"
 
 var taskMacro = regexp.MustCompile(`:task\((\w+)\)`)
 

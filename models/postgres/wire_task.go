@@ -2,9 +2,9 @@ package postgres
 
 import "nightshift/models"
 
-const taskFields = 47
+const taskFields = 51
 
-// task writes a row of task_wire: the columns of tasks in their order, then what a change was decided on.
+// task writes a row of task_wire_4: the columns of tasks in their order, then what a change was decided on.
 func (r *rows) task(t *models.Task, ref models.ID, was models.State) {
 	r.next(taskFields)
 	r.int4(t.Env)
@@ -41,17 +41,21 @@ func (r *rows) task(t *models.Task, ref models.ID, was models.State) {
 	r.some4(t.TotalSeconds)
 	r.some4(t.Depth)
 	r.instant(t.TotalUntil)
+	r.some8(t.Tokens)
+	r.some8(t.CostMicro)
 	for _, id := range [...]*models.ID{&t.Workflow, &t.Parent, &t.Worker, &t.AttemptID, &t.Token, &t.Fingerprint} {
 		r.id(*id)
 	}
 	for _, s := range [...]string{t.Gate, t.Key, t.IdemKey, t.LimitKey, t.ErrorClass} {
 		r.text(s)
 	}
+	r.some8(t.OrderKey)
+	r.text(t.MoreKeys)
 	r.id(ref)
 	r.int2(int16(was))
 }
 
-// task reads the columns of tasks in the order of task_wire.
+// task reads the columns of tasks in the order of task_wire_4.
 func (c *columns) task() (t models.Task) {
 	t.Env, t.Lane, t.Class = c.int4(), c.int4(), c.int4()
 	t.State, t.Priority, t.Flags = models.State(c.int2()), c.int2(), models.Flags(c.int2())
@@ -63,8 +67,9 @@ func (c *columns) task() (t models.Task) {
 	t.Deadline, t.LatestStart, t.StartedAt, t.FinishedAt = c.instant(), c.instant(), c.instant(), c.instant()
 	t.LeaseUntil, t.Cards, t.CancelAt, t.EstimateMS = c.instant(), c.int8(), c.instant(), c.int8()
 	t.LeasesLost, t.KeyLimit, t.SoftSeconds, t.DelaySeconds = c.int4(), c.int4(), c.int4(), c.int4()
-	t.TotalSeconds, t.Depth, t.TotalUntil = c.int4(), c.int4(), c.instant()
+	t.TotalSeconds, t.Depth, t.TotalUntil, t.Tokens, t.CostMicro = c.int4(), c.int4(), c.instant(), c.int8(), c.int8()
 	t.Workflow, t.Parent, t.Worker, t.AttemptID, t.Token, t.Fingerprint = c.id(), c.id(), c.id(), c.id(), c.id(), c.id()
 	t.Gate, t.Key, t.IdemKey, t.LimitKey, t.ErrorClass = c.text(), c.text(), c.text(), c.text(), c.text()
+	t.OrderKey, t.MoreKeys = c.int8(), c.text()
 	return t
 }

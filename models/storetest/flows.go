@@ -25,6 +25,8 @@ func (r *run) newWorkflow() *engine.NewWorkflow {
 		w.Budget.RuntimeSeconds = 20 + r.rng.Int32N(300)
 	case 3:
 		w.Budget.Tasks = 3 + r.rng.Int32N(9)
+	case 4, 5:
+		w.Budget.Retries = 1 + int64(r.rng.IntN(4))
 	}
 	return w
 }
@@ -57,7 +59,7 @@ func (r *run) steer() *engine.Command {
 		label := fmt.Sprint(r.rng.IntN(9))
 		s.Edit = &engine.FlowEdit{Priority: &priority, Labels: map[string]*string{"edited": &label}}
 	case 6:
-		s.Edit = &engine.FlowEdit{Budget: &models.Budget{CostMicro: int64(r.rng.IntN(200_000)), Tokens: int64(r.rng.IntN(200)), RuntimeSeconds: r.rng.Int32N(900)}}
+		s.Edit = &engine.FlowEdit{Budget: &models.FlowBudget{CostMicro: int64(r.rng.IntN(200_000)), Tokens: int64(r.rng.IntN(200)), RuntimeSeconds: r.rng.Int32N(900)}}
 	case 7:
 		grow := &engine.Submit{Env: flow.Env, Into: flow.ID, Grown: r.rng.Int32N(2)}
 		for i := range 1 + r.rng.IntN(3) {

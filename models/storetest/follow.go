@@ -11,8 +11,10 @@ import (
 type known struct {
 	tenants   []models.Tenant
 	envs      []models.Environment
+	passing   int32 // the environment that nobody uses, while it is there
 	lanes     []models.Lane
 	workers   []*worker
+	budgets   []models.Budget
 	all       []models.TaskRef  // every task
 	tokens    []models.TokenRef // of every attempt that ended
 	workflows []models.TaskRef
@@ -20,6 +22,9 @@ type known struct {
 	prints    []models.TaskRef // environment and fingerprint
 	stale     []lease
 	staging   *staging
+	itemized  map[models.ID]bool // tasks that carry items
+	modelled  map[models.ID]bool // tasks whose model is chosen for them
+	outage    bool               // nothing answers them
 }
 
 // worker is what a worker process knows.
@@ -60,6 +65,7 @@ func (r *run) follow(s step) {
 		r.counts.Plans++
 	}
 	r.watch(s.Plan)
+	r.must(r.keys.See(s.Plan))
 	for _, reply := range s.Replies {
 		cmd := r.asked[reply.To]
 		switch {
@@ -116,14 +122,31 @@ func (r *run) watch(p *models.Plan) {
 		r.known.tenants = keep(r.known.tenants, t, func(t models.Tenant) int32 { return t.Number })
 	}
 	for _, e := range p.Environments {
+		if e.Name == passing {
+			if r.known.passing = e.Env; e.ClosedAt > 0 {
+				r.known.passing = 0
+			}
+			continue
+		}
 		r.known.envs = keep(r.known.envs, e, func(e models.Environment) int32 { return e.Env })
 	}
 	for _, l := range p.Lanes {
+		if l.Env == r.known.passing {
+			continue
+		}
 		r.known.lanes = keep(r.known.lanes, l, func(l models.Lane) int32 { return l.Number })
 	}
 	for _, n := range p.LanesGone {
 		r.known.lanes = slices.DeleteFunc(r.known.lanes, func(l models.Lane) bool { return l.Number == n })
 	}
+	for _, g := range p.Money.Budgets {
+		r.known.budgets = keep(r.known.budgets, g, func(g models.Budget) models.ID { return g.ID })
+	}
+	for _, id := range p.Money.Gone {
+		r.known.budgets = slices.DeleteFunc(r.known.budgets, func(g models.Budget) bool { return g.ID == id })
+	}
+	r.counts.Spends += int64(len(p.Money.Spends))
+	r.counts.Presumed += int64(len(p.Money.Presumed))
 	for i := range p.Tasks {
 		r.row(&p.Tasks[i])
 	}
@@ -137,8 +160,11 @@ func (r *run) watch(p *models.Plan) {
 			r.counts.LeasesLost++
 		}
 	}
+	r.chose(&p.Models)
 	r.counts.Flips += int64(len(p.Flips))
 	r.counts.Slices += int64(len(p.Cursors))
+	r.counts.LanesHeld += int64(len(p.Held))
+	r.counts.LanesFreed += int64(len(p.HeldGone))
 }
 
 func (r *run) row(t *models.Task) {
@@ -146,6 +172,9 @@ func (r *run) row(t *models.Task) {
 	switch gate := r.gates[ref]; {
 	case gate == "" && t.Gate != "":
 		r.counts.Parkings++
+		if models.IsBudgetGate(t.Gate) {
+			r.counts.Held++
+		}
 	case gate != "" && t.Gate == "":
 		r.counts.Unparkings++
 	}
@@ -211,7 +240,7 @@ func (r *run) learn(cmd *engine.Command, a *engine.Answer) {
 }
 
 // keep replaces the row of the same number, or adds it.
-func keep[T any](rows []T, row T, number func(T) int32) []T {
+func keep[T any, K comparable](rows []T, row T, number func(T) K) []T {
 	for i := range rows {
 		if number(rows[i]) == number(row) {
 			rows[i] = row

@@ -19,6 +19,14 @@ func (r *run) begin() {
 	r.do(r.configure(&engine.Configure{Environment: staging, New: true, Action: "environment.create"}))
 	for _, e := range r.known.envs {
 		r.do(r.configure(&engine.Configure{Lane: &models.Lane{Env: e.Env, Name: "sync", Kind: models.IO, Weight: 1, MaxConcurrent: 2, HighWater: 5, TaskTypes: []string{"b.*"}}, New: true, Action: "lane.create"}))
+		r.do(r.configure(&engine.Configure{Rate: &models.RateLimit{Env: e.Env, Key: "rate-0", Limit: 2, PerSeconds: 5}, Action: "rate_limit.put"}))
+		r.do(r.configure(&engine.Configure{Rate: &models.RateLimit{Env: e.Env, Key: "rate-1", Limit: 3, PerSeconds: 20, Burst: 1}, Action: "rate_limit.put"}))
+	}
+	for _, e := range r.known.envs {
+		r.do(r.configure(&engine.Configure{Grants: &models.Grants{Env: e.Env, Granted: []string{"net"}}, Action: "permissions.set"}))
+	}
+	for range 6 {
+		r.do(r.model())
 	}
 	for range 3 {
 		r.do(r.register())
@@ -33,6 +41,8 @@ func (r *run) operate() {
 	switch n := r.rng.IntN(100); {
 	case n < 3:
 		r.do(r.schedule())
+	case n < 6:
+		r.do(r.publishes()...)
 	case n < 20:
 		r.do(r.submits(1 + r.rng.IntN(3))...)
 	case n < 25:
@@ -54,9 +64,16 @@ func (r *run) operate() {
 	case n < 83:
 		r.do(r.dead())
 	case n < 84:
+		if r.chance(50) {
+			r.do(r.rate())
+		} else {
+			r.do(r.model())
+		}
 		r.do(r.giveBack())
 	case n < 87:
 		r.do(r.workers())
+	case n < 89:
+		r.do(r.limit())
 	case n < 91:
 		r.do(r.edit())
 	case n < 92:
@@ -204,12 +221,22 @@ func (r *run) results() (out []*engine.Command) {
 
 func (r *run) result(l lease) engine.Result {
 	out := engine.Result{Token: l.token, Task: l.ref, Outcome: models.AttemptSucceeded}
-	switch n := r.rng.IntN(10); {
+	n := r.rng.IntN(10)
+	if r.known.modelled[l.ref.ID] && (r.known.outage || r.chance(40)) {
+		n = 5 // it fails
+	}
+	switch {
 	case n < 5:
 		out.Result = json.RawMessage(fmt.Sprintf(`{"n": %d}`, r.rng.IntN(1000)))
 	case n < 8:
 		out.Outcome = models.AttemptFailed
 		class := pick(r, append(models.ErrorClasses, "unheard_of"))
+		if r.known.modelled[l.ref.ID] && r.chance(75) {
+			class = pick(r, []string{"provider_outage", "overloaded", "quality_too_low", "quality_too_low"})
+			if r.known.outage {
+				class = "provider_outage"
+			}
+		}
 		out.Error = &models.TaskError{Class: class, Message: fmt.Sprintf("it broke at line %d", r.rng.IntN(3)), Stack: pick(r, []string{"", "main.work\nmain.main"})}
 		if r.chance(20) {
 			out.RetryAfter = float64(r.rng.IntN(90))
@@ -219,13 +246,34 @@ func (r *run) result(l lease) engine.Result {
 	default:
 		out.Outcome = pick(r, []models.Outcome{models.AttemptReleased, models.AttemptSuspended})
 	}
+	if r.known.itemized[l.ref.ID] && r.chance(60) || r.chance(2) {
+		out.Items = r.items()
+	}
 	if r.chance(30) {
 		out.Usage = json.RawMessage(`{"tokens_in":12,"cost_usd":0.01}`)
+		if r.chance(40) {
+			out.Usage = json.RawMessage(fmt.Sprintf(`{"tokens_in":%d,"tokens_out":40,"quality":0.%d}`, 100+r.rng.IntN(300), r.rng.IntN(10)))
+		}
 	}
 	if r.chance(10) {
 		out.Checkpoint = json.RawMessage(`"half"`)
 	}
 	return out
+}
+
+// items are those that failed of what was claimed, which the client has not looked at closely.
+func (r *run) items() *engine.ItemsReport {
+	report := &engine.ItemsReport{}
+	for i := range int32(4) {
+		if r.chance(25) {
+			report.Failed = append(report.Failed, engine.ItemFailed{Index: i, Class: pick(r, models.ErrorClasses), Message: "no good"})
+		}
+	}
+	if r.chance(10) {
+		done := r.rng.Int32N(4)
+		report.Done = &done
+	}
+	return report
 }
 
 // cancel stops a task, a workflow, or something that is not there.
@@ -279,6 +327,7 @@ func (r *run) register() *engine.Command {
 	case 5:
 		w.Tenant, w.Permissions = pick(r, r.known.tenants).Number, []string{"net"}
 	}
+	w.AnyModel, w.AnyPermit = len(w.Models) == 0 && r.chance(20), len(w.Permissions) == 0 && r.chance(20)
 	cmd := &engine.Command{Register: &engine.Register{Worker: w}}
 	for _, old := range r.known.workers {
 		if old.row.Instance == w.Instance && old.row.Tenant == w.Tenant && r.chance(50) {
@@ -305,7 +354,22 @@ func (r *run) workers() *engine.Command {
 // edit changes what decisions read.
 func (r *run) edit() *engine.Command {
 	lane, env, tenant := pick(r, r.known.lanes), pick(r, r.known.envs), pick(r, r.known.tenants)
-	switch r.rng.IntN(8) {
+	switch r.rng.IntN(11) {
+	case 9:
+		return r.comeAndGo(tenant)
+	case 10:
+		lane.Elastic, lane.MaxHold = r.chance(70), pick(r, []int32{0, 5, 60})
+		lane.YieldsTo = pick(r, [][]string{nil, {"sync"}, {"realtime", "io"}, {"batch"}, {"nowhere"}})
+		lane.Defaults = map[int32]*models.LaneDefaults{5: {SoftSeconds: 9, HardSeconds: 40, ExpiresInSeconds: 50, RetryPolicy: &models.RetryPolicy{
+			MaxAttempts: 2, Backoff: "fixed", InitialDelay: 1, MaxDelay: 9, Classes: map[string]models.ClassPolicy{"timeout": {MaxAttempts: 1}},
+		}}}[lane.MaxHold]
+		return r.configure(&engine.Configure{Lane: &lane, Version: lane.Version, Action: "lane.update"})
+	case 8:
+		lane.OpenWindows = nil
+		if r.chance(70) {
+			lane.OpenWindows = []models.Window{{Cron: "* * * * *", DurationSeconds: 1 + r.rng.Int32N(59)}}
+		}
+		return r.configure(&engine.Configure{Lane: &lane, Version: lane.Version, Action: "lane.update"})
 	case 4:
 		name := fmt.Sprintf("lane-%d", r.rng.IntN(3))
 		return r.configure(&engine.Configure{Lane: &models.Lane{Env: env.Env, Name: name, Kind: models.KindName(r.rng.IntN(4)), Weight: 1, HighWater: 3, TaskTypes: []string{"a.two"}}, New: true, Action: "lane.create"})
@@ -321,6 +385,8 @@ func (r *run) edit() *engine.Command {
 	case 2:
 		kind := models.DefaultKinds()[r.rng.IntN(4)]
 		kind.Weight = float64(1 + r.rng.IntN(9))
+		kind.Elastic, kind.MaxHold = r.chance(60), pick(r, []int32{0, 10, 100})
+		kind.YieldsTo = pick(r, [][]string{nil, nil, {"realtime"}, {"compute", "io"}})
 		return r.configure(&engine.Configure{Kind: &kind, Version: -1, Action: "kind.update"})
 	case 3:
 		lane.MaxConcurrent = r.rng.Int32N(4)
@@ -329,25 +395,4 @@ func (r *run) edit() *engine.Command {
 	lane.Paused = !lane.Paused
 	lane.Reason = map[bool]string{true: "repairs"}[lane.Paused]
 	return r.configure(&engine.Configure{Lane: &lane, Version: -1, Action: "lane.pause"})
-}
-
-// look asks for live facts.
-func (r *run) look() *engine.Command {
-	ref := pick(r, r.known.all)
-	look := &engine.Look{}
-	switch r.rng.IntN(6) {
-	case 0:
-		look.Live = []models.TaskRef{ref, pick(r, r.known.all)}
-	case 1:
-		look.Lanes = r.env()
-	case 2:
-		look.Workers = true
-	case 3:
-		look.Stats = true
-	case 4:
-		look.Shares = true
-	default:
-		look.Explain = &ref
-	}
-	return r.command(&engine.Command{Look: look})
 }

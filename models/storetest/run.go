@@ -8,15 +8,22 @@ import (
 	"time"
 
 	"nightshift/models"
+	"nightshift/models/memory"
 	"nightshift/scheduler/engine"
 )
 
 // Counts is what happened in a run, so that a test can see that the rare things did.
 type Counts struct {
-	Commands, Plans, Starts, Faults, Refusals             int64
-	Refills, Shrinks, Parkings, Unparkings                int64
-	Rebuilds, Takeovers, Staged, LeasesLost, DeadLetters  int64
-	Succeeded, Skipped, Expired, Cancelled, Flips, Slices int64
+	Commands, Plans, Starts, Faults, Refusals                   int64
+	Refills, Shrinks, Parkings, Unparkings                      int64
+	Spends, Presumed, Held                                      int64 // of budgets; tasks that were parked for one
+	Rebuilds, Takeovers, Staged, Grown, LeasesLost, DeadLetters int64
+	Succeeded, Skipped, Expired, Cancelled, Flips, Slices       int64
+	LanesHeld, LanesFreed                                       int64 // lanes
+	SeveralKeys, Ordered, Rated                                 int64 // starts with several keys, in order, under a rate
+	Labels, Watermarks, Dedupes, Signals, Judgements            int64 // rows of each at the end
+	Messages, Marks, Takes                                      int64 // likewise
+	Chosen, Rechosen, Unchosen, Climbed, Breakers               int64 // models at birth, anew, none, the next better one; breakers that opened
 }
 
 // Add sums two runs.
@@ -30,10 +37,14 @@ func (c *Counts) Add(o Counts) {
 		{&c.Refills, &o.Refills},
 		{&c.Shrinks, &o.Shrinks},
 		{&c.Parkings, &o.Parkings},
+		{&c.Spends, &o.Spends},
+		{&c.Presumed, &o.Presumed},
+		{&c.Held, &o.Held},
 		{&c.Unparkings, &o.Unparkings},
 		{&c.Rebuilds, &o.Rebuilds},
 		{&c.Takeovers, &o.Takeovers},
 		{&c.Staged, &o.Staged},
+		{&c.Grown, &o.Grown},
 		{&c.LeasesLost, &o.LeasesLost},
 		{&c.DeadLetters, &o.DeadLetters},
 		{&c.Succeeded, &o.Succeeded},
@@ -42,6 +53,24 @@ func (c *Counts) Add(o Counts) {
 		{&c.Cancelled, &o.Cancelled},
 		{&c.Flips, &o.Flips},
 		{&c.Slices, &o.Slices},
+		{&c.LanesHeld, &o.LanesHeld},
+		{&c.LanesFreed, &o.LanesFreed},
+		{&c.SeveralKeys, &o.SeveralKeys},
+		{&c.Ordered, &o.Ordered},
+		{&c.Rated, &o.Rated},
+		{&c.Labels, &o.Labels},
+		{&c.Watermarks, &o.Watermarks},
+		{&c.Dedupes, &o.Dedupes},
+		{&c.Signals, &o.Signals},
+		{&c.Judgements, &o.Judgements},
+		{&c.Messages, &o.Messages},
+		{&c.Marks, &o.Marks},
+		{&c.Takes, &o.Takes},
+		{&c.Chosen, &o.Chosen},
+		{&c.Rechosen, &o.Rechosen},
+		{&c.Unchosen, &o.Unchosen},
+		{&c.Climbed, &o.Climbed},
+		{&c.Breakers, &o.Breakers},
 	} {
 		*pair[0] += *pair[1]
 	}
@@ -67,6 +96,7 @@ type run struct {
 	op        string
 	scheduled []models.TaskRef
 	counts    Counts
+	keys      *KeyWatch
 }
 
 // Run tells the script of a seed to two stores and fails where they, or a board and its rebuild, differ. newStores
@@ -76,7 +106,7 @@ func Run(t *testing.T, seed uint64, ops int, newStores func(t *testing.T, clock 
 	t.Helper()
 	r := &run{
 		t: t, rng: rand.New(rand.NewPCG(seed, 0x6e69676874)), now: dawn, config: configure(seed, small), asked: map[models.ID]*engine.Command{}, ticks: map[models.ID]bool{}, dropped: map[models.ID]bool{},
-		gates: map[models.TaskRef]string{}, states: map[models.TaskRef]models.State{}, op: "begin",
+		known: known{itemized: map[models.ID]bool{}, modelled: map[models.ID]bool{}}, gates: map[models.TaskRef]string{}, states: map[models.TaskRef]models.State{}, op: "begin", keys: NewKeyWatch(),
 	}
 	a, b := newStores(t, func() models.Instant { return r.now })
 	r.sides = [2]*side{{name: "first", store: a}, {name: "second", store: b}}
@@ -94,6 +124,7 @@ func Run(t *testing.T, seed uint64, ops int, newStores func(t *testing.T, clock 
 		r.check()
 	}
 	r.op = fmt.Sprintf("seed %d, the end", seed)
+	r.lastWords()
 	r.compareRows()
 	r.count()
 	return r.counts
@@ -103,6 +134,10 @@ func configure(seed uint64, small bool) engine.Config {
 	config := engine.Config{Heads: 4, MostEntries: 200_000, Slice: 1_000, Address: "here"}
 	if small {
 		config.Heads, config.MostEntries, config.Slice = 2, 20, 3
+	}
+	// Every other two minutes more is foreseen than there is.
+	config.Peak = func(_ string, _ []models.KindName, from, _ models.Instant) float64 {
+		return float64(from / 120_000_000 % 2 * 20)
 	}
 	for i := range 8 {
 		config.Seed[i] = byte(seed >> (8 * i))
@@ -267,7 +302,7 @@ func (r *run) due() bool {
 	if a != b {
 		r.fatal("one side wakes at %d, the other at %d", a, b)
 	}
-	return a != 0 && a <= r.now
+	return a <= r.now
 }
 
 func (r *run) tick() *engine.Command {
@@ -318,7 +353,7 @@ func (r *run) compareRows() {
 		facts[i], err = s.store.Facts(r.ctx(), need)
 		r.must(err)
 		for ref, a := range facts[i].Tokens { // what facts promise of an attempt
-			facts[i].Tokens[ref] = models.Attempt{N: a.N, Outcome: a.Outcome, Usage: a.Usage}
+			facts[i].Tokens[ref] = models.Attempt{N: a.N, Outcome: a.Outcome, Usage: a.Usage, StartedAt: a.StartedAt, FinishedAt: a.FinishedAt}
 		}
 	}
 	if d := difference(facts[0], facts[1]); d != "" {
@@ -334,4 +369,14 @@ func (r *run) count() {
 	c := r.sides[0].engine.Board().Counted
 	r.counts.Refills += c.Refills
 	r.counts.Shrinks += c.Shrinks
+	if store, is := r.sides[0].store.(*memory.Store); is {
+		r.counts.said(store.Said())
+	}
+	r.counts.SeveralKeys, r.counts.Ordered, r.counts.Rated = r.keys.several, r.keys.ordered, r.keys.rated
+}
+
+func (c *Counts) said(s memory.Said) {
+	c.Labels, c.Watermarks, c.Dedupes = int64(len(s.Labels)), int64(len(s.Watermarks)), int64(len(s.Dedupes))
+	c.Signals, c.Judgements, c.Messages = int64(len(s.Signals)), int64(len(s.Qualities)), int64(len(s.Messages))
+	c.Marks, c.Takes = int64(len(s.Marks)), int64(len(s.Takes))
 }

@@ -12,7 +12,7 @@ import (
 
 // schedule makes a schedule, edits, pauses, runs or removes one, or makes up what lies behind.
 func (r *run) schedule() *engine.Command {
-	if len(r.scheduled) < 3 {
+	if len(r.scheduled) < 4 {
 		ref := models.TaskRef{Env: r.env(), ID: r.id()}
 		r.scheduled = append(r.scheduled, ref)
 		return r.configure(&engine.Configure{Schedule: r.newSchedule(ref), New: true, Action: "schedule.create"})
@@ -51,8 +51,41 @@ func (r *run) newSchedule(ref models.TaskRef) *models.Schedule {
 		GraceSeconds: r.rng.Int64N(30), CatchUp: r.rng.Int64N(5), Overlap: pick(r, overlaps), MostFailures: r.rng.Int32N(3),
 		JitterSeconds: r.rng.Int64N(5), ExpireSeconds: r.rng.Int64N(2) * 60,
 	}
+	r.fanOut(row)
 	if r.chance(30) {
 		row.Rule.Kind, row.Rule.Expression, row.Rule.EverySeconds, row.Rule.FromEnd = "cron", "*/7 * * * * *", 0, false
 	}
+	if r.chance(40) {
+		row.Rule = r.eventRule(row.Rule)
+	}
 	return row
+}
+
+// fanOut lets a run be a workflow, or several partitions, and ask for what is set elsewhere.
+func (r *run) fanOut(row *models.Schedule) {
+	t, err := engine.ReadTemplate(row.Work.Task)
+	r.must(err)
+	row.Rule.FanOut = 1
+	if r.chance(40) {
+		t.Workflow = &engine.NewWorkflow{Name: "made anew", Priority: 20, Stops: r.chance(20), Input: json.RawMessage(`{}`)}
+		t.Tasks[0].ID, t.Tasks[0].Key = r.id(), "first"
+		next := t.Tasks[0]
+		next.ID, next.Key, next.DependsOn = r.id(), "next", []engine.Dependency{{Task: t.Tasks[0].ID, On: pick(r, []models.On{models.OnSucceeded, models.OnFinished})}}
+		t.Tasks = append(t.Tasks, next)
+		row.Rule.Workflow, row.Rule.FanOut = true, 2
+	}
+	if r.chance(30) {
+		row.Rule.Partitions = 1 + r.rng.Int32N(3)
+		row.Rule.FanOut *= row.Rule.Partitions
+	}
+	if r.chance(20) {
+		t.Tasks[0].Payload = json.RawMessage(`{"at":"{{watermark.docs}}"}`)
+		row.Rule.Marks = []string{"docs"}
+	}
+	kept := any(t)
+	if t.Workflow == nil {
+		kept = t.Tasks[0]
+	}
+	row.Work.Task, err = json.Marshal(kept)
+	r.must(err)
 }

@@ -36,9 +36,7 @@ func (r *run) on() models.On { return models.On(r.rng.IntN(3)) }
 func (r *run) task(env int32) engine.NewTask {
 	t := engine.NewTask{ID: r.id(), Class: r.class(), Priority: int16(r.rng.IntN(5) * 25), MaxAttempts: 1 + r.rng.Int32N(3)}
 	input := map[string]any{"type": t.Class.Type, "priority": t.Priority}
-	if r.chance(40) {
-		t.LimitKey, t.KeyLimit = fmt.Sprintf("key-%d", r.rng.IntN(3)), 1+r.rng.Int32N(2)
-	}
+	r.keyed(&t)
 	if r.chance(10) {
 		t.IdemKey = fmt.Sprintf("business-%d", r.rng.IntN(8))
 	}
@@ -62,6 +60,15 @@ func (r *run) task(env int32) engine.NewTask {
 			MaxAttempts: t.MaxAttempts, Backoff: pick(r, []string{"fixed", "linear", "exponential"}),
 			InitialDelay: 2, MaxDelay: 30, Jitter: r.chance(50), Classes: map[string]models.ClassPolicy{"timeout": {MaxAttempts: 1}},
 		}
+	}
+	if t.Class.Tokens {
+		t.Tokens = 1 + r.rng.Int64N(400)
+	}
+	if r.chance(25) {
+		t.CostMicro = pick(r, []int64{models.Free, 5_000, 20_000, 60_000})
+	}
+	if r.chance(30) {
+		r.asks(&t)
 	}
 	t.FailWhenSpent = r.chance(15)
 	t.NeedsApproval = r.chance(4)
@@ -94,11 +101,13 @@ func (r *run) class() models.Class {
 	case 1:
 		c.GPU, c.VRAMMB = 1, pick(r, []int64{0, 10_000})
 	case 2:
-		c.Model = "small"
+		c.Model = pick(r, []string{"small", "small", "middle"})
 	case 3:
 		c.Selector = map[string]string{"zone": "north"}
 	case 4:
 		c.Permissions = []string{"net"}
+	case 5:
+		c.Tokens = true
 	}
 	return c
 }
@@ -125,6 +134,10 @@ func (r *run) member(env int32, i int, before []engine.NewTask) engine.NewTask {
 	}
 	if r.chance(20) {
 		r.conditioned(&t)
+	}
+	if r.chance(15) {
+		t.Items = &models.Items{First: int32(i), Total: 1 + r.rng.Int32N(4)}
+		r.known.itemized[t.ID] = true
 	}
 	return t
 }

@@ -35,6 +35,36 @@ func (r *run) words() (out []*engine.Command) {
 	return out
 }
 
+// lastWords leave something of each sort to compare: signals that nobody has fetched, judgements, and watermarks.
+func (r *run) lastWords() {
+	for i := range 12 {
+		mark := &engine.Mark{Env: r.env(), Name: fmt.Sprint("mark-", i%4), Value: json.RawMessage(fmt.Sprintf(`{"upto": %d}`, i))}
+		if i%3 == 0 {
+			mark.Version = new(int64) // there must be none yet
+		}
+		r.turn([]*engine.Command{r.listed(r.command(&engine.Command{Mark: mark}))}, noFault)
+	}
+	signals, judged := 0, 0
+	for _, ref := range r.known.all {
+		row, ok := r.rowOf(ref)
+		if ok && row.Attempt > 0 && judged < 6 {
+			judged++
+			r.turn([]*engine.Command{r.listed(r.command(&engine.Command{Judge: &engine.Judge{Env: ref.Env, Task: ref.ID, Score: .5, Source: fmt.Sprint("last ", judged%4)}}))}, noFault)
+		}
+		if ok && row.State == models.Running && signals < 6 {
+			signals++
+			r.turn([]*engine.Command{r.listed(r.command(&engine.Command{Signal: &engine.Signal{Env: ref.Env, Task: ref.ID, Name: fmt.Sprint("last ", signals), Data: json.RawMessage(`[1]`)}}))}, noFault)
+		}
+	}
+}
+
+// listed notes that a command is on its way.
+func (r *run) listed(c *engine.Command) *engine.Command {
+	r.asked[c.ID] = c
+	r.counts.Commands++
+	return c
+}
+
 // rowOf is a task's row as both stores have it.
 func (r *run) rowOf(ref models.TaskRef) (models.Task, bool) {
 	facts, err := r.sides[0].store.Facts(r.ctx(), &models.Need{Tasks: []models.TaskRef{ref}})

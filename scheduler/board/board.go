@@ -26,11 +26,16 @@ type Entry struct {
 	Row   models.Task
 	Lease *Lease
 
+	keep    *keep // keys are kept for it
 	line    *Line
-	windows int            // of its line that it stands in
 	timer   models.Instant // its place in the timers, 0: none
-	index   int            // in the timers' heap
+	index   int32          // in the timers' heap
+	windows int8           // of its line that it stands in
+	starts  bool           // it is about to get a lease: it stays held though it stands nowhere
 }
+
+// Starts keeps an entry whose task leaves its line to get a lease, until Grant.
+func (e *Entry) Starts() { e.starts = true }
 
 // Windowed says that the entry stands in its line's window.
 func (e *Entry) Windowed() bool { return e.line != nil }
@@ -47,6 +52,7 @@ type Board struct {
 	Leases  map[models.ID]*Lease // by token
 	Pools   map[string]*Pool
 	Counted Counted
+	Now     models.Instant // of the batch that is decided: by it rates are read
 
 	lanesByName map[laneName]int32
 	lanesOf     map[int32][]*Lane // an environment's, by number
@@ -60,6 +66,10 @@ type Board struct {
 	makes       []*Make
 	keys        map[KeyID]*Key
 	touched     map[KeyID]bool
+	parkedAt    map[queueID]*queue
+	keeps       map[models.ID]*keep
+	rateLimits  map[models.RateRef]*models.RateLimit
+	openings    openings
 	shut        shutFlows
 	clocks      map[clockID]*fair.Clock
 	timers      timerHeap
@@ -68,6 +78,19 @@ type Board struct {
 	hungry      []*Line        // of which something was taken
 	ready       [4]int64
 	parked      int64
+	uses        map[int32]*Use // by tenant
+	grants      map[int32]*models.Grants
+	types       map[typeID]*TypeUse
+	typesIn     map[int32]int   // an environment's
+	spenders    map[int32]bool  // whose tokens changed since Levels was asked
+	rates       Agenda          // when dry tenants' tokens open
+	timed       map[int32]*Lane // lanes with windows
+	nextHours   models.Instant  // when one of them may open or close
+	money       accounts
+	kindRules   []*Rule // who yields to whom
+	laneRules   map[int32][]*Rule
+	bound       int // holds that hold anything back
+	models      modelRooms
 }
 
 // Counted counts what the board did to stay within its limits and to park tasks.
@@ -98,6 +121,9 @@ type Lane struct {
 	Parked  int64
 	In, Out Rate
 	lines   []*Line // with ready tasks
+	hours   hours
+	rule    *Rule   // by which it yields, nil: only as its kind does
+	needed  []*Rule // by which others yield to it
 }
 
 // New makes an empty board.
@@ -106,8 +132,11 @@ func New(limits Limits) *Board {
 		Limits: limits, Tenants: map[int32]*models.Tenant{}, Envs: map[int32]*models.Environment{}, Lanes: map[int32]*Lane{},
 		Classes: map[int32]*models.Class{}, Workers: map[models.ID]*Worker{}, Leases: map[models.ID]*Lease{}, Pools: map[string]*Pool{},
 		lanesByName: map[laneName]int32{}, lanesOf: map[int32][]*Lane{}, classes: map[string]int32{}, instances: map[instance]*Worker{}, held: map[models.ID]*Entry{},
-		lines: map[models.LineID]*Line{}, keys: map[KeyID]*Key{}, touched: map[KeyID]bool{},
+		lines: map[models.LineID]*Line{}, keys: map[KeyID]*Key{}, touched: map[KeyID]bool{}, parkedAt: map[queueID]*queue{},
+		keeps: map[models.ID]*keep{}, rateLimits: map[models.RateRef]*models.RateLimit{},
 		shut: shutFlows{map[models.ID]models.FlowGate{}, map[models.ID]int64{}}, clocks: map[clockID]*fair.Clock{},
+		uses: map[int32]*Use{}, grants: map[int32]*models.Grants{}, types: map[typeID]*TypeUse{}, typesIn: map[int32]int{}, spenders: map[int32]bool{}, timed: map[int32]*Lane{}, nextHours: never, money: newAccounts(), laneRules: map[int32][]*Rule{},
+		models: newModelRooms(),
 	}
 	for k := range b.queues {
 		b.queues[k] = map[int32]*Queue{}
@@ -115,6 +144,7 @@ func New(limits Limits) *Board {
 	for _, k := range models.DefaultKinds() {
 		b.Kinds[k.Name] = k
 	}
+	b.ruleKinds()
 	return b
 }
 
@@ -143,6 +173,10 @@ func (b *Board) PutLane(l models.Lane) {
 		b.lanesOf[l.Env] = slices.Insert(of, at, lane)
 	}
 	b.lanesByName[laneName{l.Env, l.Name}] = l.Number
+	b.setHours(b.Lanes[l.Number])
+	if len(b.laneRules[l.Env]) > 0 || b.elasticIn(l.Env) {
+		b.reruleLanes(l.Env)
+	}
 	for _, line := range b.Lanes[l.Number].lines {
 		b.offer(line)
 	}
@@ -153,7 +187,11 @@ func (b *Board) DropLane(number int32) {
 	if l := b.Lanes[number]; l != nil {
 		delete(b.lanesByName, laneName{l.Env, l.Name})
 		delete(b.Lanes, number)
+		delete(b.timed, number)
 		b.lanesOf[l.Env] = slices.DeleteFunc(b.lanesOf[l.Env], func(o *Lane) bool { return o == l })
+		if len(b.laneRules[l.Env]) > 0 {
+			b.reruleLanes(l.Env)
+		}
 	}
 }
 
@@ -161,6 +199,14 @@ func (b *Board) DropLane(number int32) {
 func (b *Board) LaneNamed(env int32, name string) *Lane {
 	if n, ok := b.lanesByName[laneName{env, name}]; ok {
 		return b.Lanes[n]
+	}
+	return nil
+}
+
+// LinesOf lists a lane's lines with ready tasks, in no order that means anything.
+func (b *Board) LinesOf(lane int32) []*Line {
+	if l := b.Lanes[lane]; l != nil {
+		return slices.Clone(l.lines)
 	}
 	return nil
 }
@@ -227,8 +273,14 @@ func (b *Board) Virtuals() []models.Virtual {
 	return out
 }
 
-// KeepClocks takes over the clocks of the board before: virtual times outlive a rebuild inside one process.
-func (b *Board) KeepClocks(old *Board) { b.clocks = old.clocks }
+// KeepClocks takes over the clocks of the board before: virtual times outlive a rebuild inside one process. What is on
+// offer already is ordered by them from now on.
+func (b *Board) KeepClocks(old *Board) {
+	b.clocks = old.clocks
+	for _, m := range b.makes {
+		m.reclock(b)
+	}
+}
 
 // Held is what the board knows of a task, or nil.
 func (b *Board) Held(id models.ID) *Entry { return b.held[id] }
@@ -236,14 +288,15 @@ func (b *Board) Held(id models.ID) *Entry { return b.held[id] }
 func (b *Board) hold(row *models.Task) *Entry {
 	e := b.held[row.ID]
 	if e == nil {
-		e = &Entry{Row: *row}
+		e = &Entry{}
 		b.held[row.ID] = e
 	}
+	e.Row = *row
 	return e
 }
 
 func (b *Board) release(e *Entry) {
-	if e.line == nil && e.timer == 0 && e.Lease == nil {
+	if e.line == nil && e.timer == 0 && e.Lease == nil && e.keep == nil && !e.starts {
 		delete(b.held, e.Row.ID)
 	}
 }

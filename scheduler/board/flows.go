@@ -27,12 +27,15 @@ func (b *Board) SetShut(workflow models.ID, gate models.FlowGate) {
 // Behind counts the tasks that are parked because their workflow is shut, or was.
 func (b *Board) Behind(workflow models.ID) int64 { return b.shut.behind[workflow] }
 
-// GateOf is the gate that a task is parked at: its workflow's, else its key's.
+// GateOf is the gate that a task is parked at: its workflow's, else that of a budget that does not cover it, else its keys'.
 func (b *Board) GateOf(row *models.Task) string {
 	if b.flowShut(row) {
 		return models.GateOfFlow(row.Workflow)
 	}
-	return keyGate + row.LimitKey
+	if a := b.Short(row); a != nil {
+		return models.BudgetGate{ID: a.ID, Workflow: a.Workflow, Micro: row.CostMicro, Tokens: row.Tokens}.Text()
+	}
+	return gateName(row)
 }
 
 func (b *Board) flowShut(row *models.Task) bool {

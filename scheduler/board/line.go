@@ -2,7 +2,6 @@ package board
 
 import (
 	"math"
-	"slices"
 
 	"nightshift/models"
 )
@@ -17,6 +16,7 @@ type Line struct {
 	Ready      int64 // all of them
 	Timed      int64 // of those, the ones with a deadline
 
+	at     standing
 	told   int64 // of the ready ones, how many name an estimate
 	workMS int64 // and the sum of those
 
@@ -25,6 +25,10 @@ type Line struct {
 	offered bool // it is open and has a task at hand
 	hungry  bool // among those that LineAsks looks at
 	shut    bool // its gate has been closed since it was last on offer
+	places  []place
+	inGroup int // its place among the lines of its group, lane and queue
+	inLane  int
+	inQueue int
 	// UrgentLast says that its last start went by the deadline rather than by rank.
 	UrgentLast bool
 }
@@ -32,7 +36,9 @@ type Line struct {
 // Queue is what one tenant has ready in one kind.
 type Queue struct {
 	Tenant int32
-	Lines  []*Line
+	Lines  []*Line // in no order
+
+	index int
 }
 
 // LineOf names the line a task belongs to.
@@ -60,6 +66,14 @@ func (l *Line) At(n int) *Entry {
 	return l.ranks.entries[n]
 }
 
+// UrgentAt is the n-th task of the window by the moment it must start, nil beyond it.
+func (l *Line) UrgentAt(n int) *Entry {
+	if n >= len(l.starts.entries) {
+		return nil
+	}
+	return l.starts.entries[n]
+}
+
 // Position is the task's place in its line, 1 for the next; beyond the window it is at least the window's length + 1.
 func (l *Line) Position(row *models.Task) int64 {
 	i, _ := l.ranks.find(row)
@@ -77,7 +91,7 @@ func (b *Board) Demote(l *Line) {
 	b.left(l, e)
 }
 
-// Queues lists the tenants with ready work in a kind, in the order they came.
+// Queues lists the tenants with ready work in a kind, in no order that means anything.
 func (b *Board) Queues(kind models.KindName) []*Queue { return b.order[kind] }
 
 func (b *Board) kindOf(lane int32) models.KindName {
@@ -99,9 +113,10 @@ func (b *Board) openLine(id models.LineID) *Line {
 	l.ranks = window{by: byRank, all: true, passed: lowest, want: b.Limits.Heads}
 	l.starts = window{by: byStart, all: true, passed: lowest, want: b.Limits.Heads}
 	b.lines[id] = l
+	b.enrol(l)
 	q := b.queues[l.Kind][l.Tenant]
 	if q == nil {
-		q = &Queue{Tenant: l.Tenant}
+		q = &Queue{Tenant: l.Tenant, index: len(b.order[l.Kind])}
 		b.queues[l.Kind][l.Tenant] = q
 		b.order[l.Kind] = append(b.order[l.Kind], q)
 		for clock, c := range b.clocks { // any order: each on its own
@@ -110,8 +125,10 @@ func (b *Board) openLine(id models.LineID) *Line {
 			}
 		}
 	}
+	l.inQueue = len(q.Lines)
 	q.Lines = append(q.Lines, l)
 	if lane := b.Lanes[id.Lane]; lane != nil {
+		l.inLane = len(lane.lines)
 		lane.lines = append(lane.lines, l)
 	}
 	return l
@@ -120,15 +137,28 @@ func (b *Board) openLine(id models.LineID) *Line {
 func (b *Board) closeLine(l *Line) {
 	b.offer(l)
 	delete(b.lines, l.ID)
-	if lane := b.Lanes[l.ID.Lane]; lane != nil {
-		lane.lines = slices.DeleteFunc(lane.lines, func(o *Line) bool { return o == l })
+	b.strike(l)
+	if lane := b.Lanes[l.ID.Lane]; lane != nil && l.inLane < len(lane.lines) && lane.lines[l.inLane] == l {
+		lane.lines = swapOut(lane.lines, l.inLane, func(o *Line) *int { return &o.inLane })
 	}
 	q := b.queues[l.Kind][l.Tenant]
-	q.Lines = slices.DeleteFunc(q.Lines, func(o *Line) bool { return o == l })
+	q.Lines = swapOut(q.Lines, l.inQueue, func(o *Line) *int { return &o.inQueue })
 	if len(q.Lines) == 0 {
 		delete(b.queues[l.Kind], l.Tenant)
-		b.order[l.Kind] = slices.DeleteFunc(b.order[l.Kind], func(o *Queue) bool { return o == q })
+		b.order[l.Kind] = swapOut(b.order[l.Kind], q.index, func(o *Queue) *int { return &o.index })
 	}
+}
+
+// swapOut takes the i-th out of a list that has no order; the last takes its place and is told so.
+func swapOut[T any](list []T, i int, place func(T) *int) []T {
+	last := len(list) - 1
+	if i != last {
+		list[i] = list[last]
+		*place(list[i]) = i
+	}
+	var none T
+	list[last] = none
+	return list[:last]
 }
 
 // lowest is a mark before every task's.
@@ -152,7 +182,6 @@ func (b *Board) enter(l *Line, row *models.Task) {
 		return
 	}
 	e := b.hold(row)
-	e.Row = *row
 	if ranked && l.ranks.insert(e) {
 		e.windows++
 		b.entries++
@@ -164,7 +193,9 @@ func (b *Board) enter(l *Line, row *models.Task) {
 	e.line = l
 	if !l.offered {
 		b.offer(l)
+		return
 	}
+	l.show()
 }
 
 // left notes that an entry went out of one of its line's windows.
@@ -177,7 +208,9 @@ func (b *Board) left(l *Line, e *Entry) {
 	}
 	if len(l.ranks.entries)+len(l.starts.entries) == 0 {
 		b.offer(l)
+		return
 	}
+	l.show()
 }
 
 func (b *Board) count(l *Line, row *models.Task, n int64) {
@@ -190,6 +223,7 @@ func (b *Board) count(l *Line, row *models.Task, n int64) {
 		l.workMS += n * row.EstimateMS
 	}
 	b.ready[l.Kind] += n
+	l.at.use.Queued += n
 	if lane := b.Lanes[l.ID.Lane]; lane != nil {
 		lane.Depth += n
 	}
@@ -203,12 +237,15 @@ func (l *Line) Work(mean float64) float64 {
 
 // StepOut takes a task that was ready and ungated out of its line, whether it stands in a window or beyond.
 func (b *Board) StepOut(row *models.Task) {
-	l := b.lines[LineOf(row)]
-	if l == nil {
+	id, e := LineOf(row), b.held[row.ID]
+	var l *Line
+	if e != nil && e.line != nil && e.line.ID == id {
+		l = e.line
+	} else if l = b.lines[id]; l == nil {
 		return
 	}
 	b.count(l, row, -1)
-	if e := b.held[row.ID]; e != nil && e.line == l {
+	if e != nil && e.line == l {
 		b.takeOut(l, e)
 	}
 	if l.Ready > 0 {
@@ -230,15 +267,15 @@ func (b *Board) takeOut(l *Line, e *Entry) {
 	}
 }
 
-// shrink keeps a line's windows within twice what they want, or, while the board is less than half full, within what any
-// line may have; and all windows within the board's limit.
+// share is what any line may hold whatever its use: all of them together a quarter of the board.
+func (b *Board) share() int {
+	return max(b.Limits.Heads, min(b.Limits.MostHeads, b.Limits.MostEntries/4/max(1, len(b.lines))))
+}
+
+// shrink keeps a line's windows within twice what they want or their share, and all windows within the board's limit.
 func (b *Board) shrink(l *Line) {
 	for _, w := range []*window{&l.ranks, &l.starts} {
-		keep := w.want
-		if 2*b.entries < b.Limits.MostEntries {
-			keep = max(keep, b.Limits.MostHeads)
-		}
-		if len(w.entries) > 2*keep {
+		if keep := max(w.want, b.share()); len(w.entries) > 2*keep {
 			b.trim(l, w, keep)
 		}
 	}
@@ -279,10 +316,7 @@ func (b *Board) trim(l *Line, w *window, keep int) {
 func (b *Board) LineAsks(most int) []models.LineAsk {
 	var asks []models.LineAsk
 	room := max(b.Limits.MostEntries, len(b.lines)) - b.entries
-	least := 0
-	if 2*b.entries < b.Limits.MostEntries { // while there is room, a line is filled at once rather than by doubling
-		least = b.Limits.MostHeads
-	}
+	least := b.share() // up to it a line is filled at once, beyond by doubling
 	for i, l := range b.hungry {
 		if len(asks) >= most {
 			b.hungry = append(b.hungry[:0], b.hungry[i:]...)
@@ -334,7 +368,11 @@ func (b *Board) Refilled(ask models.LineAsk, rows []models.Task) {
 	if ask.ByStart {
 		w = &l.starts
 	}
-	w.filled(rows, ask.Limit, b.Limits.MostHeads)
+	most := b.Limits.MostHeads
+	if 2*b.entries >= b.Limits.MostEntries { // full windows are worth more than large ones
+		most = w.want
+	}
+	w.filled(rows, ask.Limit, most)
 	for i := range rows {
 		b.enter(l, &rows[i])
 	}

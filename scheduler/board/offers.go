@@ -10,7 +10,7 @@ import (
 // Group is what is on offer in one kind and class: the lines that are open and have a task at hand.
 type Group struct {
 	Class int32
-	Lines []*Line
+	Lines []*Line // in no order
 	// Misfit is when a worker with a free slot last had no room for the class and started something else: others fill
 	// the gaps.
 	Misfit models.Instant
@@ -30,28 +30,10 @@ func (b *Board) GroupOf(kind models.KindName, class int32) *Group {
 	return b.offers[kind].byClass[class]
 }
 
-// Gate is the reason why nothing of a line may start now, empty when it may.
-func (b *Board) Gate(l *Line) string {
-	env, tenant, lane := b.Envs[l.ID.Env], b.Tenants[l.Tenant], b.Lanes[l.ID.Lane]
-	switch {
-	case env == nil || tenant == nil || lane == nil:
-		return "quarantine"
-	case tenant.Suspended:
-		return "tenant_suspended"
-	case env.Paused:
-		return "environment_paused"
-	case lane.Paused:
-		return "lane_paused"
-	case lane.MaxConcurrent > 0 && lane.Running >= lane.MaxConcurrent:
-		return "lane_limit"
-	}
-	return ""
-}
-
 // offer puts a line on offer or takes it off, as its gate and its windows say.
 func (b *Board) offer(l *Line) {
 	atHand := len(l.ranks.entries)+len(l.starts.entries) > 0
-	open := atHand && b.Gate(l) == ""
+	open := atHand && b.shutBy(&l.at, true) == ""
 	switch {
 	case open && !l.offered:
 		b.putOnOffer(l)
@@ -74,6 +56,7 @@ func (b *Board) putOnOffer(l *Line) {
 		o.byClass[l.ID.Class] = g
 		o.order = append(o.order, g)
 	}
+	l.inGroup = len(g.Lines)
 	g.Lines = append(g.Lines, l)
 	l.offered = true
 	for _, m := range b.makes {
@@ -89,14 +72,12 @@ func (b *Board) takeOff(l *Line) {
 	l.offered = false
 	o := &b.offers[l.Kind]
 	g := o.byClass[l.ID.Class]
-	g.Lines = slices.DeleteFunc(g.Lines, func(x *Line) bool { return x == l })
+	g.Lines = swapOut(g.Lines, l.inGroup, func(o *Line) *int { return &o.inGroup })
 	if len(g.Lines) == 0 {
 		delete(o.byClass, g.Class)
 		o.order = slices.DeleteFunc(o.order, func(x *Group) bool { return x == g })
 	}
-	for _, m := range b.makes {
-		m.remove(l)
-	}
+	l.withdraw()
 }
 
 // unblock lets a tenant whose gate has opened re-enter every pool's queue near its virtual time.

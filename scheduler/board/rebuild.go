@@ -11,6 +11,7 @@ import (
 // Build makes the board of a snapshot. Leases keep the moment the row says; whoever rebuilds renews or restores them.
 func Build(limits Limits, s *models.Snapshot) *Board {
 	b := New(limits)
+	b.Now = s.Now
 	for _, t := range s.Tenants {
 		b.PutTenant(t)
 	}
@@ -20,17 +21,22 @@ func Build(limits Limits, s *models.Snapshot) *Board {
 	for _, k := range s.Kinds {
 		b.Kinds[k.Name] = k
 	}
+	b.ruleKinds()
 	for _, l := range s.Lanes {
 		b.PutLane(l)
 	}
+	b.KeepHours(s.Now)
 	for _, c := range s.Classes {
 		b.PutClass(c)
 	}
+	b.restoreQuotas(&s.Quota)
+	b.restoreBudgets(s)
+	b.restoreModels(&s.Models, s.Now)
 	for _, w := range s.Workers {
 		b.PutWorker(w)
 	}
 	for _, v := range s.Virtual {
-		b.Clock(v.Pool, v.Kind).Restore(v.Tenant, v.Time)
+		b.Clock(v.Pool, v.Kind).Restore(v.Tenant, v.Time, v.Span)
 	}
 	for i := range s.Running {
 		b.Grant(&s.Running[i], CardsOf(s.Running[i].Cards), s.Running[i].StartedAt)
@@ -44,11 +50,9 @@ func Build(limits Limits, s *models.Snapshot) *Board {
 	for _, p := range s.Parked {
 		b.restoreParked(p)
 	}
-	for _, k := range s.Keys {
-		key := b.key(k.Line.Env, k.Key)
-		key.Admitted[k.Line] = int32(k.Admitted)
-		key.Limit = max(key.Limit, k.Limit)
-	}
+	b.restoreKeys(s)
+	b.restoreTokens(s)
+	b.restoreModelTokens(s)
 	return b
 }
 
@@ -59,6 +63,7 @@ func (b *Board) restoreLine(c *models.LineCount) {
 	l := b.openLine(c.Line)
 	l.Ready, l.Timed = c.Ready, c.Timed
 	b.ready[l.Kind] += c.Ready
+	b.AddQueued(c.Line.Env, c.Ready)
 	if lane := b.Lanes[c.Line.Lane]; lane != nil {
 		lane.Depth += c.Ready
 	}
@@ -94,17 +99,23 @@ func (w *window) restore(rows []models.Task, all int64) {
 
 func (b *Board) restoreParked(p models.ParkedCount) {
 	b.parked += p.Count
+	b.AddQueued(p.Line.Env, p.Count)
 	if lane := b.Lanes[p.Line.Lane]; lane != nil {
 		lane.Parked += p.Count
 	}
-	if b.parkFlow(p.Gate, p.Count) {
+	if p.Gate == models.ModelGate {
+		b.parkModel(p.Line, p.Count)
 		return
 	}
-	if name, ok := KeyOf(p.Gate); ok {
-		k := b.key(p.Line.Env, name)
-		k.Parked[p.Line] = p.Count
-		k.Limit = max(k.Limit, p.Limit)
-		b.touched[k.ID] = true
+	if b.parkFlow(p.Gate, p.Count) || b.parkMoney(p.Gate, p.Line, p.Count, models.Mark{AgeKey: p.First}) {
+		return
+	}
+	if keyed, _ := KeyGate(p.Gate); keyed {
+		first := models.Mark{AgeKey: p.First}
+		if p.Keys.Ordered {
+			first.AgeKey = p.Order
+		}
+		b.enqueue(b.queueFor(p.Gate, p.Line, p.Keys), p.Count, first)
 	}
 }
 
@@ -129,7 +140,7 @@ func CardBits(cards []int) (set int64) {
 // moment after the last commit, with nothing decided since.
 func (b *Board) Check(s *models.Snapshot) error {
 	fresh := Build(b.Limits, s)
-	for _, check := range []func(*Board) error{b.checkLines, b.checkKeys, b.checkFlows, b.checkLeases, b.checkCounts} {
+	for _, check := range []func(*Board) error{b.checkLines, b.checkOffers, b.checkKeys, b.checkQueues, b.checkFlows, b.checkLeases, b.checkCounts, b.checkQuotas, b.checkMoney, b.checkHolds, b.checkModels} {
 		if err := check(fresh); err != nil {
 			return err
 		}
@@ -163,6 +174,30 @@ func (b *Board) checkLines(fresh *Board) error {
 	return nil
 }
 
+// checkOffers says where a line's offers say something else than the line.
+func (b *Board) checkOffers(*Board) error {
+	for _, id := range sortedLines(b.lines) {
+		l := b.lines[id]
+		if !l.offered && len(l.places) > 0 {
+			return fmt.Errorf("line %v is off offer, but %d makes are offered it", id, len(l.places))
+		}
+		first := l.Head()
+		for _, p := range l.places {
+			if p.index >= len(p.stand.Offers) || p.stand.Offers[p.index].Line != l {
+				return fmt.Errorf("line %v is not where it stands among the offers", id)
+			}
+			if p.stand.account != b.Clock(p.stand.of.pool, l.Kind).Of(l.Tenant) {
+				return fmt.Errorf("line %v is offered by an account that nobody is charged on", id)
+			}
+			o := p.stand.Offers[p.index]
+			if o.Timed != (first == nil || l.Urgent() != nil) || first != nil && o.Head != byRank(&first.Row) {
+				return fmt.Errorf("line %v is offered as %+v: its window begins otherwise", id, o)
+			}
+		}
+	}
+	return nil
+}
+
 // check compares the window's first tasks with those of a fresh one, leaving out what was passed.
 func (w *window) check(fresh *window, ready int64) error {
 	want := fresh.entries
@@ -185,32 +220,6 @@ func readyOf(l *Line) int64 {
 		return 0
 	}
 	return l.Ready
-}
-
-func (b *Board) checkKeys(fresh *Board) error {
-	for id := range merged(b.keys, fresh.keys) { // any order: the first difference found will do
-		got, want := b.keys[id], fresh.keys[id]
-		if got == nil {
-			got = &Key{}
-		}
-		if want == nil {
-			want = &Key{}
-		}
-		if got.Live != want.Live {
-			return fmt.Errorf("key %v: %d live on the board, the rows say %d", id, got.Live, want.Live)
-		}
-		for line := range merged(got.Admitted, want.Admitted) { // any order
-			if got.Admitted[line] != want.Admitted[line] {
-				return fmt.Errorf("key %v line %v: %d admitted on the board, the rows say %d", id, line, got.Admitted[line], want.Admitted[line])
-			}
-		}
-		for line := range merged(got.Parked, want.Parked) { // any order
-			if got.Parked[line] != want.Parked[line] {
-				return fmt.Errorf("key %v line %v: %d parked on the board, the rows say %d", id, line, got.Parked[line], want.Parked[line])
-			}
-		}
-	}
-	return nil
 }
 
 func merged[K comparable, A, B any](a map[K]A, b map[K]B) map[K]bool {

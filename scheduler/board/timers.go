@@ -12,8 +12,12 @@ func (h timerHeap) Len() int { return len(h) }
 func (h timerHeap) Less(i, j int) bool {
 	return h[i].timer < h[j].timer || h[i].timer == h[j].timer && h[i].Row.ID.Compare(h[j].Row.ID) < 0
 }
-func (h timerHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i]; h[i].index, h[j].index = i, j }
-func (h *timerHeap) Push(x any)   { e := x.(*Entry); e.index = len(*h); *h = append(*h, e) }
+
+func (h timerHeap) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].index, h[j].index = int32(i), int32(j)
+}
+func (h *timerHeap) Push(x any) { e := x.(*Entry); e.index = int32(len(*h)); *h = append(*h, e) }
 func (h *timerHeap) Pop() any {
 	old := *h
 	e := old[len(old)-1]
@@ -40,7 +44,7 @@ func (b *Board) Watch(row *models.Task) {
 	at := TimerOf(row)
 	e := b.held[row.ID]
 	if e != nil && e.timer != 0 {
-		heap.Remove(&b.timers, e.index)
+		heap.Remove(&b.timers, int(e.index))
 		e.timer = 0
 	}
 	if at == 0 || at > b.horizon {
@@ -50,7 +54,6 @@ func (b *Board) Watch(row *models.Task) {
 		return
 	}
 	e = b.hold(row)
-	e.Row = *row
 	e.timer = at
 	heap.Push(&b.timers, e)
 	if b.Limits.MostTimers > 0 && len(b.timers) > 2*b.Limits.MostTimers {
@@ -90,8 +93,13 @@ func (b *Board) DueBy(now models.Instant) *Entry {
 	return e
 }
 
-// Settle lets go of an entry taken by DueBy once it has been dealt with.
-func (b *Board) Settle(e *Entry) { b.release(e) }
+// Settle lets go of an entry taken by DueBy once it has been dealt with. Its task may have got another entry meanwhile: it left a
+// window that was cut, and then got a timer again.
+func (b *Board) Settle(e *Entry) {
+	if b.held[e.Row.ID] == e {
+		b.release(e)
+	}
+}
 
 // NextTimer is the next moment in the heap, or the horizon behind which more may stand.
 func (b *Board) NextTimer() models.Instant {

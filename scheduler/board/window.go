@@ -37,7 +37,19 @@ func (w *window) admits(row *models.Task) bool {
 	return (w.all || !w.mark.Less(m)) && w.passed.Less(m)
 }
 
+// find is where a task stands or would. Nearly always it is the first or comes last: those are looked at before the rest,
+// whose rows are far apart in memory.
 func (w *window) find(row *models.Task) (int, bool) {
+	n := len(w.entries)
+	if n == 0 {
+		return 0, false
+	}
+	if w.entries[0].Row.ID == row.ID && w.by(&w.entries[0].Row) == w.by(row) {
+		return 0, true
+	}
+	if w.by(&w.entries[n-1].Row).Less(w.by(row)) {
+		return n, false
+	}
 	return slices.BinarySearchFunc(w.entries, w.by(row), func(e *Entry, m models.Mark) int {
 		switch at := w.by(&e.Row); {
 		case at.Less(m):
@@ -61,7 +73,12 @@ func (w *window) insert(e *Entry) bool {
 
 func (w *window) remove(row *models.Task) bool {
 	i, found := w.find(row)
-	if found {
+	switch {
+	case !found:
+	case i == 0 && len(w.entries) > 1: // the usual case moves nothing
+		w.entries[0] = nil
+		w.entries = w.entries[1:]
+	default:
 		w.entries = slices.Delete(w.entries, i, i+1)
 	}
 	return found

@@ -14,8 +14,17 @@ type Worker struct {
 	Use    *fit.Use
 	Leases []*Lease // in no order
 
-	Make *Make
-	fits map[int32]bool // by class
+	Make   *Make
+	counts [4]*counts     // holds that leases count in, by kind
+	fits   map[int32]bool // by class
+}
+
+// SlotsFor are its slots that a kind may take.
+func (w *Worker) SlotsFor(kind models.KindName) int32 {
+	if w.KindSlots != nil {
+		return w.KindSlots[kind.String()]
+	}
+	return w.Slots
 }
 
 // Lease is a worker's right to one attempt.
@@ -28,8 +37,9 @@ type Lease struct {
 	Cards     []int
 	Until     models.Instant
 	GrantedAt models.Instant
-	Rate      float64 // share of its pool, the dominant resource's
-	Charged   float64 // seconds of the pool charged so far
+	Rate      float64        // share of its pool, the dominant resource's
+	Charged   float64        // seconds of the pool charged so far
+	Unseen    models.Instant // how long no brain lived to see it run, in microseconds: nobody is charged for that
 	Progress  json.RawMessage
 	index     int // among its worker's
 
@@ -39,6 +49,8 @@ type Lease struct {
 
 	CancelTold bool            // cancel was signalled
 	Signals    []models.Signal // sent by name, not told yet
+
+	ofKind, ofLane *counts // that it is counted in
 }
 
 // Row is the task's row.
@@ -89,15 +101,20 @@ func (b *Board) PutWorker(w models.Worker) *Worker {
 	} else {
 		b.pool(old.Pool).add(&old.Worker, -1)
 		b.part(old)
+		for _, l := range old.Leases {
+			b.countOut(l)
+		}
 	}
 	old.Worker = w
 	old.fits = map[int32]bool{}
 	b.pool(w.Pool).add(&w, 1)
 	b.instances[instance{w.Tenant, w.Instance}] = old
 	b.join(old)
+	b.countOn(old)
 	old.Use = fit.NewUse(&w)
 	for _, l := range old.Leases {
 		old.Use.Take(&old.Worker, l.Kind, b.Classes[l.Row().Class], l.Cards)
+		b.countIn(l)
 	}
 	return old
 }
@@ -117,6 +134,7 @@ func (b *Board) DropWorker(w *Worker) {
 	b.pool(w.Pool).add(&w.Worker, -1)
 	if b.pool(w.Pool).Workers == 0 {
 		delete(b.Pools, w.Pool)
+		b.dropHolds(w.Pool)
 	}
 	delete(b.instances, instance{w.Tenant, w.Instance})
 	delete(b.Workers, w.ID)
@@ -154,7 +172,7 @@ func (b *Board) Serves(w *Worker, env int32, lane *Lane) bool {
 // Grant makes a running row's lease. The row carries worker, token and LeaseUntil.
 func (b *Board) Grant(row *models.Task, cards []int, now models.Instant) *Lease {
 	e := b.hold(row)
-	e.Row = *row
+	e.starts = false
 	w := b.Workers[row.Worker]
 	l := &Lease{
 		Entry: e, Worker: w, Kind: b.kindOf(row.Lane), Tenant: b.TenantOf(row.Env), Cards: cards,
@@ -163,7 +181,9 @@ func (b *Board) Grant(row *models.Task, cards []int, now models.Instant) *Lease 
 	e.Lease = l
 	b.Leases[row.Token] = l
 	b.runs(row.Lane, 1)
-	b.holdKey(row)
+	b.counts(row, l.Tenant, 1)
+	b.holdKeys(row)
+	b.holdMoney(row, 1)
 	if w != nil {
 		class := b.Classes[row.Class]
 		l.Pool = w.Pool
@@ -171,17 +191,21 @@ func (b *Board) Grant(row *models.Task, cards []int, now models.Instant) *Lease 
 		l.index = len(w.Leases)
 		w.Leases = append(w.Leases, l)
 		w.Use.Take(&w.Worker, l.Kind, class, cards)
+		b.countIn(l)
 	}
 	return l
 }
 
-// End takes a lease off: slot, cards and key are free again.
+// End takes a lease off: slot, cards and keys are free again.
 func (b *Board) End(l *Lease) {
 	row := l.Row()
 	delete(b.Leases, row.Token)
 	b.runs(row.Lane, -1)
-	b.freeKey(row)
+	b.counts(row, l.Tenant, -1)
+	b.freeKeys(row)
+	b.holdMoney(row, -1)
 	if w := l.Worker; w != nil {
+		b.countOut(l)
 		last := w.Leases[len(w.Leases)-1]
 		w.Leases[l.index], last.index = last, l.index
 		w.Leases[len(w.Leases)-1] = nil

@@ -208,9 +208,26 @@ func TestTriggers(t *testing.T) {
 		t.Errorf("a busy drain fires at %s", got)
 	}
 	for waiting, want := range map[int][]int{0: nil, 1: {1}, 100: {100}, 101: {100, 1}, 1000: {100, 100, 50}} { // any order
-		if got := drain.Split(waiting); !slices.Equal(got, want) {
+		if got := drain.Split(make([]int32, waiting), 1000); !slices.Equal(got, want) {
 			t.Errorf("%d items: %v, want %v", waiting, got, want)
 		}
+	}
+	if got := drain.Split([]int32{400, 400, 400, 2000, 100, 100}, 1000); !slices.Equal(got, []int{2, 1, 1, 2}) {
+		t.Errorf("by size: %v", got)
+	}
+	for _, c := range []struct {
+		parts, waiting int
+		want           []int
+	}{
+		{4, 2, []int{1, 1}}, {4, 10, []int{3, 3, 2, 2}}, {3, 100, []int{10, 10, 10}}, {1, 25, []int{10}}, {25, 25, slices.Repeat([]int{1}, 25)}, {4, 0, nil},
+	} {
+		shared := Drain{MostItems: 100, BatchSize: 10, Parts: c.parts}
+		if got := shared.Split(make([]int32, c.waiting), 1000); !slices.Equal(got, c.want) {
+			t.Errorf("%d over %d parts are %v, want %v", c.waiting, c.parts, got, c.want)
+		}
+	}
+	if got := (Drain{MostItems: 100, BatchSize: 10, Parts: 2}).Split([]int32{600, 600, 600, 600, 100, 100}, 1000); !slices.Equal(got, []int{1, 1}) {
+		t.Errorf("what is too large for its parts: %v", got) // the rest waits for the next run
 	}
 }
 

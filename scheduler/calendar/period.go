@@ -93,6 +93,8 @@ func (r *Rule) Check(from time.Time, p Policy, least time.Duration) error {
 			return models.Errorf(models.InvalidSchedule, "expression %q never fires: there is no occurrence within 40 years", r.expression)
 		case r.every > 0:
 			return models.Errorf(models.InvalidSchedule, "the interval never fires: there is no occurrence within 40 years")
+		case r.anchor.After(from):
+			return models.Errorf(models.InvalidSchedule, "run_at %s is more than 40 years away", r.anchor.UTC().Format(time.RFC3339))
 		}
 		return models.Errorf(models.InvalidSchedule, "run_at %s has passed", r.anchor.UTC().Format(time.RFC3339))
 	}

@@ -70,6 +70,37 @@ func Placeholders(payload string) (watermarks, vars []string) {
 	return slices.Compact(watermarks), slices.Compact(vars)
 }
 
+// Unknown are the names in braces that look like placeholders and are none of ours, each once: a slip of whoever wrote them.
+func Unknown(payload string) (names []string) {
+	for rest := payload; ; {
+		_, inside, found := strings.Cut(rest, opening)
+		if !found {
+			break
+		}
+		rest = inside
+		if end := strings.Index(inside[:min(len(inside), mostName)], closing); end >= 0 {
+			if name := strings.TrimSpace(inside[:end]); isName(name) && !isOurs(name) {
+				names = append(names, name)
+			}
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// isName says that a text is words joined by dots, as placeholders are.
+func isName(text string) bool {
+	for i, r := range text {
+		switch {
+		case r == '_', 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z':
+		case i > 0 && (r == '.' || r == ':' || r == '-' || '0' <= r && r <= '9'):
+		default:
+			return false
+		}
+	}
+	return text != ""
+}
+
 // nextPlaceholder cuts a text around the first placeholder that is ours; without one, all of it comes before.
 func nextPlaceholder(text string) (before, name, after string, found bool) {
 	for from := 0; ; {

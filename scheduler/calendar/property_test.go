@@ -251,3 +251,55 @@ func TestZoneNamesAreGos(t *testing.T) {
 		}
 	}
 }
+
+// A field's members are those that its items name one by one, however they are written.
+func TestFieldsHaveTheMembersTheyName(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := rapid.SampledFrom([]part{parts[0], parts[1], parts[2], parts[4]}).Draw(t, "field") // these have no members but numbers
+		var items []string
+		want := uint64(0)
+		for range rapid.IntRange(1, 4).Draw(t, "items") {
+			low, high := rapid.IntRange(p.low, p.high).Draw(t, "low"), rapid.IntRange(p.low, p.high).Draw(t, "high")
+			step := rapid.IntRange(1, p.high).Draw(t, "step")
+			text := fmt.Sprintf("%d-%d", low, high)
+			switch rapid.IntRange(0, 3).Draw(t, "form") {
+			case 0:
+				text, high, step = fmt.Sprint(low), low, 1
+			case 1:
+				text, low, high = "*", p.low, p.high
+			case 2: // from there to the end
+				text, high = fmt.Sprint(low), p.high
+				if step == 1 {
+					step = 2
+				}
+			}
+			if step > 1 {
+				text += fmt.Sprintf("/%d", step)
+			}
+			for n := low; ; n += step { // a range that ends before it begins goes on over the end
+				if low <= high && n > high || low > high && n > high+p.cycle {
+					break
+				}
+				want |= 1 << (p.low + (n-p.low)%p.cycle)
+			}
+			items = append(items, text)
+		}
+		fields := []string{"0", "0", "0", "*", "*", "*"}
+		for i := range parts {
+			if parts[i].name == p.name {
+				fields[i] = strings.Join(items, ",")
+			}
+		}
+		rule, err := Parse(strings.Join(fields, " "), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]uint64{"second": rule.second, "minute": rule.minute, "hour": rule.hour, "month": uint64(rule.month)}[p.name]
+		if got != want {
+			t.Fatalf("%q as %s has %b, not %b", strings.Join(items, ","), p.name, got, want)
+		}
+		if again, err := Parse(rule.Expression(), ""); err != nil || again.cron != rule.cron {
+			t.Fatalf("%q is not what it was: %v", rule.Expression(), err)
+		}
+	})
+}

@@ -25,6 +25,8 @@ func Of(r *models.ScheduleRule, created models.Instant) (*Timetable, error) {
 
 func ruleOf(r *models.ScheduleRule, created models.Instant) (*Rule, error) {
 	switch r.Kind {
+	case "event", "drain": // what comes from outside has no moments of its own, only a clock on which days are left out
+		return Once(created.Time(), r.Timezone)
 	case "interval":
 		anchor := created
 		if r.StartAt > 0 {
@@ -56,11 +58,33 @@ func CheckRule(r *models.ScheduleRule, created, now models.Instant, least time.D
 	if err := Overlapping(r.Overlap).Check(); err != nil {
 		return err
 	}
+	if r.Gathers() {
+		return t.checkSpan(now.Time())
+	}
 	if err := t.Rule.Check(now.Time(), t.Policy, least); err != nil {
 		return err
 	}
 	if _, ok := t.NextRun(now.Time()); !ok {
-		return models.Errorf(models.InvalidSchedule, "the schedule never fires: no occurrence that is not excluded lies between start_at and end_at within 40 years")
+		field := "start_at"
+		switch {
+		case r.EndAt > 0:
+			field = "end_at"
+		case len(r.Exclude) > 0:
+			field = "calendar_exclude"
+		}
+		return models.Errorf(models.InvalidSchedule, "%s: the schedule never fires: no occurrence that is not excluded lies between start_at and end_at within 40 years", field)
 	}
 	return nil
+}
+
+// FreezesOf are the stored freezes of an environment.
+func FreezesOf(list []models.Freeze) []Freeze {
+	if len(list) == 0 {
+		return nil
+	}
+	out := make([]Freeze, len(list))
+	for i, f := range list {
+		out[i] = Freeze{Begin: f.Begin.Time(), End: f.End.Time(), Reason: f.Reason}
+	}
+	return out
 }

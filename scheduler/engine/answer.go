@@ -27,11 +27,20 @@ type Answer struct {
 	Lane        *models.Lane        `json:"lane,omitempty"`
 	Looked      *Looked             `json:"looked,omitempty"`
 	Watermark   *models.Watermark   `json:"watermark,omitempty"`
+	Quotas      *models.Quotas      `json:"quotas,omitempty"`
+	Grants      *models.Grants      `json:"grants,omitempty"`
+	TaskType    *models.TaskType    `json:"task_type,omitempty"`
+	Rate        *models.RateLimit   `json:"rate,omitempty"`
+	Budget      *BudgetFigures      `json:"budget,omitempty"`
+	Model       *models.Model       `json:"model,omitempty"`
 
 	Schedule      *models.Schedule      `json:"schedule,omitempty"`
 	ScheduleState *models.ScheduleState `json:"schedule_state,omitempty"`
 	Run           *models.Run           `json:"run,omitempty"`
+	Variables     *models.Variables     `json:"variables,omitempty"`
 	Matched       int64                 `json:"matched,omitempty"` // of a backfill
+	Published     *Published            `json:"published,omitempty"`
+	Rehearsed     *Rehearsed            `json:"rehearsed,omitempty"`
 }
 
 // Submitted answers a Submit or Flip.
@@ -48,6 +57,10 @@ type Submitted struct {
 type SubmittedTask struct {
 	Row          models.Task `json:"row"`
 	Deduplicated bool        `json:"deduplicated,omitempty"`
+	Foresight    *Foresight  `json:"foresight,omitempty"` // of the first that must start by some moment
+
+	Choice *models.Choice  `json:"choice,omitempty"` // of its model, where it was chosen
+	Input  json.RawMessage `json:"input,omitempty"`  // with what its lane has by default, where that has anything
 }
 
 // DryTask says what would happen to a task.
@@ -56,7 +69,16 @@ type DryTask struct {
 	Kind           string         `json:"kind"`
 	Class          int32          `json:"class"` // 0: it would be new
 	EstimatedStart models.Instant `json:"estimated_start,omitempty"`
+	Feasible       *bool          `json:"feasible,omitempty"`       // as Foresight's
+	EstimatedCost  *int64         `json:"estimated_cost,omitempty"` // in millionths of a dollar; nil: none of its like said what it cost
 	Refusals       []models.Error `json:"refusals,omitempty"`
+	Model          string         `json:"model,omitempty"` // named or chosen
+
+	// With what its lane has by default, where that has anything.
+	SoftSeconds  int32           `json:"soft_seconds,omitempty"`
+	HardSeconds  int32           `json:"hard_seconds,omitempty"`
+	TotalSeconds int32           `json:"total_seconds,omitempty"`
+	Input        json.RawMessage `json:"input,omitempty"`
 }
 
 // Claimed are the leases a claim got; the replica that faces the worker reads payloads by key.
@@ -80,6 +102,8 @@ type Lease struct {
 	GPUs  []int       `json:"gpus,omitempty"`
 	Model string      `json:"model,omitempty"`
 	Type  string      `json:"type"`
+
+	Permissions []string `json:"permissions,omitempty"`
 }
 
 // Beaten answers a heartbeat, in the order of its leases.
@@ -104,19 +128,25 @@ type Settled struct {
 	Accepted bool         `json:"accepted"`
 	Row      *models.Task `json:"row,omitempty"`
 	Code     models.Code  `json:"code,omitempty"`
-	Booked   bool         `json:"booked,omitempty"` // the usage of a lost lease was recorded
+	Booked   bool         `json:"booked,omitempty"` // the attempt's usage is in the books
 }
 
 // Looked answers a Look.
 type Looked struct {
-	Explain *Explained     `json:"explain,omitempty"`
-	Live    []LiveTask     `json:"live,omitempty"`
-	Lanes   []LaneStats    `json:"lanes,omitempty"`
-	Workers []WorkerStats  `json:"workers,omitempty"`
-	Stats   *Stats         `json:"stats,omitempty"`
-	Shares  []TenantShare  `json:"shares,omitempty"`
-	Locks   []Lock         `json:"locks,omitempty"`
-	Now     models.Instant `json:"now"`
+	Explain *Explained      `json:"explain,omitempty"`
+	Live    []LiveTask      `json:"live,omitempty"`
+	Lanes   []LaneStats     `json:"lanes,omitempty"`
+	Heads   []Head          `json:"heads,omitempty"`
+	Workers []WorkerStats   `json:"workers,omitempty"`
+	Stats   *Stats          `json:"stats,omitempty"`
+	Shares  []TenantShare   `json:"shares,omitempty"`
+	Locks   []Lock          `json:"locks,omitempty"`
+	Queues  []QueueStats    `json:"queues,omitempty"`
+	Budgets []BudgetFigures `json:"budgets,omitempty"`
+	Ahead   *Ahead          `json:"ahead,omitempty"`
+	Models  []ModelStats    `json:"models,omitempty"`
+	Routed  *Routed         `json:"routed,omitempty"`
+	Now     models.Instant  `json:"now"`
 }
 
 // Explained says why a task does not run.
@@ -129,13 +159,17 @@ type Explained struct {
 
 // Block is one reason not to start now.
 type Block struct {
-	Reason string `json:"reason"`
-	Detail string `json:"detail"`
+	Reason  string   `json:"reason"`
+	Detail  string   `json:"detail"`
+	Key     string   `json:"key,omitempty"`      // of concurrency_key and rate_limit
+	Holders []string `json:"holders,omitempty"`  // of a concurrency_key: the tasks that hold it, ten at most
+	OpensAt string   `json:"opens_at,omitempty"` // of a rate_limit, RFC 3339
 }
 
-// LiveTask is what the brain knows of a running attempt.
+// LiveTask is what the brain knows of a running attempt, or of a ready task that is held.
 type LiveTask struct {
 	Ref        models.TaskRef  `json:"ref"`
+	HeldUntil  models.Instant  `json:"held_until,omitempty"` // at most; 0: it is not held, or nothing but room lets it go
 	LeaseUntil models.Instant  `json:"lease_until"`
 	Progress   json.RawMessage `json:"progress,omitempty"`
 }
@@ -150,6 +184,22 @@ type LaneStats struct {
 	OldestReady  int64   `json:"oldest_ready"` // instant of the oldest head; 0: none
 	InPerSecond  float64 `json:"in_per_second"`
 	OutPerSecond float64 `json:"out_per_second"`
+
+	Held []LaneHold `json:"held,omitempty"` // by pool
+}
+
+// LaneHold says how a lane is held back in a pool.
+type LaneHold struct {
+	Pool     string         `json:"pool"`
+	Since    models.Instant `json:"since"`
+	Running  int32          `json:"running"` // of all work that yields by this rule
+	Room     int32          `json:"room"`
+	Capacity float64        `json:"capacity"`
+	Needed   float64        `json:"needed"`
+	Lately   float64        `json:"lately"`
+	Foreseen float64        `json:"foreseen"`
+	Until    models.Instant `json:"until,omitempty"` // when the first in line is let go at the latest; 0: nothing but room lets it go
+	Says     string         `json:"says"`
 }
 
 // WorkerStats are the live figures of a worker.
@@ -181,6 +231,11 @@ type Stats struct {
 	Types      []TypeCounts     `json:"types"`
 	Models     []ModelUse       `json:"models"`
 	LeasesLost map[string]int64 `json:"leases_lost"` // by cause
+
+	ScheduleRuns map[string]int64 `json:"schedule_runs"` // by outcome
+	ScheduleLate int64            `json:"schedule_late"`
+
+	Messages []MessageFigures `json:"messages"`
 }
 
 // TenantShare is what a tenant got of a pool against what its weight deserves among those that wanted some.

@@ -5,8 +5,11 @@ import (
 	"nightshift/scheduler/calendar"
 )
 
-// MostBackfill is how many occurrences one backfill makes up: they become rows of one batch.
-const MostBackfill = 1000
+// mostBackfill is how many occurrences one backfill makes up: they become rows of one batch.
+const mostBackfill = 1000
+
+// MostBackfill is how many occurrences of a rule one backfill makes up: fewer where each makes much.
+func MostBackfill(r *models.ScheduleRule) int { return max(1, mostBackfill/RunRows(r)) }
 
 // Backfill makes the occurrences of a time that is over, under an overlap policy of its own. It moves nothing.
 type Backfill struct {
@@ -16,6 +19,7 @@ type Backfill struct {
 	From     models.Instant `json:"from"`
 	To       models.Instant `json:"to"` // both inclusive
 	Overlap  string         `json:"overlap"`
+	Rows     int            `json:"rows,omitempty"` // what its runs count as in a batch
 	Once     *Once          `json:"once,omitempty"`
 }
 
@@ -35,25 +39,35 @@ func (e *Engine) backfill(cmd *Command) (*Answer, error) {
 	if x.To > e.now {
 		return nil, models.Invalid("body.to", "lies in the future: what comes then is made by itself")
 	}
-	table := s.timetable()
+	table := e.timetable(s)
+	if s.Rule.Gathers() {
+		return nil, models.Errorf(models.StateConflict, "a schedule of kind %s has no occurrences to make up: what waits for it is delivered", s.Rule.Kind)
+	}
 	if s.Rule.FromEnd || table == nil {
 		return nil, models.Errorf(models.StateConflict, "an interval that counts from the end of the run before has no occurrences to make up")
 	}
-	list, more := table.Between(x.From.Time().Add(-1), x.To.Time(), MostBackfill)
+	list, more := table.Between(x.From.Time().Add(-1), x.To.Time(), MostBackfill(&s.Rule))
 	if more {
-		return nil, models.Invalid("body.to", "the range holds more than %d occurrences: ask for a shorter one", MostBackfill)
+		return nil, models.Invalid("body.to", "the range holds more than %d occurrences: ask for a shorter one", MostBackfill(&s.Rule))
 	}
 	e.touch(s)
 	own := s.Rule.Overlap
 	s.Rule.Overlap = x.Overlap
 	origin := "backfill:" + x.ID.Text(models.BulkPrefix)
+	failed := int64(0)
 	for _, o := range list {
 		f := calendar.Fire{Occurrence: o, Outcome: calendar.Dispatched, Late: e.now.Time().Sub(o.At)}
 		if o.Excluded != "" {
 			f.Outcome, f.Cause = calendar.Excluded, o.Excluded
 		}
-		e.occur(s, work, &f, origin, e.runID())
+		if r := e.occur(s, work, &f, origin, e.runID()); r.Outcome == string(calendar.Failed) {
+			failed++
+		}
 	}
+	e.saveCursor(models.Cursor{
+		ID: x.ID, Env: x.Env, Kind: models.Backfilled, Target: x.Schedule, Matched: int64(len(list)), Done: int64(len(list)) - failed, Failed: failed,
+		Finished: true, Actor: cmd.Actor, At: e.now,
+	})
 	s.Rule.Overlap = own
 	e.appoint(s)
 	e.b.plan.Done = append(e.b.plan.Done, cmd.ID)

@@ -5,6 +5,7 @@ import (
 
 	"nightshift/models"
 	"nightshift/scheduler/board"
+	"nightshift/scheduler/route"
 )
 
 // batch is what one Decide gathers: the rows it touches, once each, and the plan they become.
@@ -19,13 +20,20 @@ type batch struct {
 	dedupes   map[models.IdemRef]*models.Deduped // got in this batch
 	children  map[models.ChildRef]*change        // spawned in this batch
 	once      map[models.OnceRef]models.Once
-	fill      []func() // answers that show rows as they stand at the end of the batch
+	fill      []func()    // answers that show rows as they stand at the end of the batch
+	dear      []models.ID // parked for a budget, and may get another model
 	bornFreed []models.Task
-	flows     []*flow // touched
+	flows     []*flow            // touched
+	gone      map[models.ID]bool // workflows that were asked for and are not there
 	ended     map[models.ID]int
 	notes     notes
-	schedules []*schedule // touched
+	schedules []*schedule           // touched
+	places    int64                 // that ordered tasks got in this batch
+	passed    map[board.KeyID]int64 // starts under rates; 0: it changed
 	runs      []*scheduleRun
+	untaken   map[models.Feed][]models.Message // what runs of this batch left of the facts
+	keys      map[models.KeyRef]models.Message // of messages of this batch
+	options   map[optionsFor][]route.Option
 }
 
 // change is a task's row in this batch: as it was before, and as it will be.
@@ -35,25 +43,9 @@ type change struct {
 	fresh  bool // it is made by this batch
 }
 
-// slab hands out changes and takes them all back at the next batch: nobody refers to them any longer then.
-type slab struct {
-	chunks [][]change
-	n      int
-}
-
-const slabChunk = 256
-
-func (s *slab) next() *change {
-	if s.n/slabChunk == len(s.chunks) {
-		s.chunks = append(s.chunks, make([]change, slabChunk))
-	}
-	c := &s.chunks[s.n/slabChunk][s.n%slabChunk]
-	s.n++
-	return c
-}
-
 func (e *Engine) begin(number, epoch int64, facts *models.Facts) {
 	e.now = max(e.now, facts.Now)
+	e.board.Now = e.now
 	e.slab.n = 0
 	clear(e.rows)
 	e.b = &batch{
@@ -81,14 +73,18 @@ func (e *Engine) finish() (*models.Plan, []Reply) {
 			continue
 		}
 		if c.row != c.before {
-			p.Changes = append(p.Changes, models.Change{From: c.before.State, Token: c.before.Token, After: c.row})
+			p.Changes = append(p.Changes, models.Change{
+				From: c.before.State, Token: c.before.Token, Brief: models.SameButMoves(&c.before, &c.row), After: c.row,
+			})
 		}
 	}
 	for _, f := range e.b.fill {
 		f()
 	}
 	e.finishFlows()
+	e.finishRates()
 	e.finishSchedules()
+	p.Probe = e.ease.probing && !e.ease.alone
 	e.usual = (e.usual + len(p.Events)) / 2
 	e.order = e.b.order
 	return p, e.b.replies
@@ -159,12 +155,19 @@ func (e *Engine) move(c *change, cause models.Cause, to models.State) {
 	case models.Pending:
 		delete(e.freed.rows, c.row.ID)
 	}
+	idle := c.row.HoldsIdle()
 	c.row.State, c.row.UpdatedAt = to, e.now
+	if now := c.row.HoldsIdle(); now != idle {
+		e.idles(c, now)
+	}
 	e.countFlow(c, from, to)
+	e.countQueued(c.row.Env, from, to)
 }
 
 // stepOut takes a ready task out of its line or from behind its gate.
 func (e *Engine) stepOut(c *change) {
+	e.board.Unkeep(c.row.ID)
+	e.board.Unreturn(c.row.ID)
 	if c.row.Gate != "" {
 		e.board.Unpark(&c.row)
 		c.row.Gate = ""
@@ -198,6 +201,12 @@ func (e *Engine) stand(c *change) {
 		e.parkAt(c, approvalGate)
 		return
 	}
+	if e.unchosen(&c.row) {
+		if e.parkAt(c, models.ModelGate); !c.fresh { // what there is may be another now
+			e.board.LookAgain(board.LineOf(&c.row))
+		}
+		return
+	}
 	if !e.board.Admits(&c.row) {
 		e.park(c)
 		return
@@ -214,6 +223,7 @@ func (e *Engine) parkAt(c *change, gate string) {
 	e.board.Park(&c.row)
 	e.board.Counted.Parkings++
 	e.event(c, "task.parked").Reason = c.row.Gate
+	e.parkedDear(&c.row)
 }
 
 // becomeReady makes a task ready now. The first time fixes its rank for good.
@@ -278,49 +288,6 @@ func (e *Engine) audit(cmd *Command, env int32, action, object, reason string) {
 	e.b.plan.Audit = append(e.b.plan.Audit, models.Audit{Tenant: tenant, Env: env, At: e.now, Actor: cmd.Actor, Action: action, Object: object, Reason: reason})
 }
 
-// decideUnparks lets parked tasks back whose key has room.
-func (e *Engine) decideUnparks() {
-	rows := e.unparks
-	e.unparks = nil
-	for i := range rows {
-		c := e.b.rows[rows[i].ID]
-		if c == nil {
-			row := rows[i]
-			if held := e.board.Held(row.ID); held != nil {
-				row = held.Row
-			}
-			if row.State != models.Ready || row.Gate != rows[i].Gate || !e.hasRoom(&row) {
-				continue
-			}
-			c = e.enlist(&row)
-		} else if c.row.State != models.Ready || c.row.Gate == "" || !e.hasRoom(&c.row) {
-			continue
-		}
-		e.unpark(c)
-		if e.board.Shut(c.row.Workflow) != 0 {
-			e.park(c) // its key has room, its workflow not
-		} else {
-			e.board.Admit(&c.row)
-			e.board.Stand(&c.row)
-			e.dirty = true
-		}
-		e.sync(c)
-	}
-}
-
-// unpark takes a task out from behind its gate; whoever calls gives it its next place.
-func (e *Engine) unpark(c *change) {
-	e.board.Unpark(&c.row)
-	c.row.Gate, c.row.UpdatedAt = "", e.now
-	e.board.Counted.Unparkings++
-}
-
-// hasRoom is what Admits asks, but for those that wait already.
-func (e *Engine) hasRoom(row *models.Task) bool {
-	k := e.board.KeyNamed(row.Env, row.LimitKey)
-	return k == nil || k.Live < row.KeyLimit && k.Admitted[board.LineOf(row)] < row.KeyLimit
-}
-
 // freed are the tasks set free, in the order they were, each once and as last read.
 type freed struct {
 	order []models.ID
@@ -356,7 +323,7 @@ func (f *freed) next() (models.Task, bool) {
 func (e *Engine) decideFreed() {
 	var later []models.Task // their conditions are judged by facts that are still to be read
 	defer func() { e.freed.add(later) }()
-	for range e.cfg.Slice {
+	for range e.portion() {
 		row, more := e.freed.next()
 		if !more {
 			return

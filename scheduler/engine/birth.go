@@ -13,8 +13,8 @@ func (e *Engine) makeTask(s *Submit, p placement, flow *flow) *change {
 	row := models.Task{
 		Env: s.Env, ID: t.ID, State: models.Pending, Lane: p.lane.Number, Class: p.class,
 		Priority: t.Priority, CreatedAt: e.now, UpdatedAt: e.now, MaxAttempts: t.MaxAttempts, Key: t.Key, IdemKey: t.IdemKey,
-		LimitKey: t.LimitKey, KeyLimit: t.KeyLimit, SoftSeconds: t.SoftSeconds, HardSeconds: t.HardSeconds, EstimateMS: t.EstimateMS,
-		WakeAt: t.RunAt, Deadline: t.Deadline, AgeKey: -AheadKey(t.AheadMS),
+		LimitKey: t.LimitKey, KeyLimit: t.KeyLimit, MoreKeys: t.MoreKeys, SoftSeconds: t.SoftSeconds, HardSeconds: t.HardSeconds, EstimateMS: t.EstimateMS,
+		WakeAt: t.RunAt, Deadline: t.Deadline, Tokens: t.Tokens, CostMicro: t.CostMicro, AgeKey: -e.importance(flow, t.AheadMS),
 	}
 	if row.HardSeconds == 0 {
 		row.HardSeconds = p.lane.Kind.DefaultHardSeconds()
@@ -26,21 +26,34 @@ func (e *Engine) makeTask(s *Submit, p placement, flow *flow) *change {
 		row.Flags |= models.FailWhenSpent
 	}
 	row.TotalSeconds = t.TotalSeconds
+	if t.Ordered {
+		row.Flags |= models.Ordered
+	}
 	if t.NeedsApproval {
 		row.Flags |= models.NeedsApproval
 	}
 	if t.HasCondition {
 		row.Flags |= models.HasCondition
 	}
+	if p.choice != nil {
+		e.keepChoice(&row, p.choice)
+	}
 	if flow != nil {
 		row.Workflow = flow.row.ID
 		row.Flags |= flow.flags()
+	}
+	if t.Items != nil {
+		row.Flags |= models.Itemized
+		e.b.plan.Items = append(e.b.plan.Items, models.Items{Env: s.Env, Task: t.ID, Workflow: row.Workflow, First: t.Items.First, Total: t.Items.Total})
 	}
 	c := e.born(row)
 	if t.IdemKey != "" {
 		e.b.idem[models.IdemRef{Env: s.Env, Key: t.IdemKey}] = c
 	}
 	e.takeDedupe(s.Env, t)
+	if !t.Schedule.IsZero() {
+		e.b.plan.Schedules.Tasks = append(e.b.plan.Schedules.Tasks, models.ScheduleTask{Env: s.Env, Schedule: t.Schedule, Task: t.ID})
+	}
 	if len(t.Checkpoint) > 0 {
 		e.keep(models.Progress{Env: s.Env, Task: t.ID, Checkpoint: t.Checkpoint})
 	}
@@ -121,6 +134,9 @@ func (e *Engine) settleBirth(c *change, delaySeconds int32, expires int64) {
 	default:
 		c.row.State, c.row.WakeAt = models.Ready, 0
 		e.rank(c)
+	}
+	if c.row.State.Unready() {
+		e.board.AddQueued(c.row.Env, 1)
 	}
 	e.place(c)
 }

@@ -4,18 +4,14 @@ import (
 	"slices"
 
 	"nightshift/models"
-)
-
-// While nothing is known of what tasks of a workflow cost, each counts as this part of the limit, and few run at once.
-const (
-	unknownShare = 20
-	unknownAtOne = 4
+	"nightshift/scheduler/retry"
 )
 
 // takes says why a workflow takes no further n tasks of a depth.
-func (f *flow) takes(n int64, depth int32) error {
-	b := &f.row.Budget
-	total := int64(f.row.Counts.Total())
+func (f *flow) takes(n int64, depth int32) error { return takes(&f.row, n, depth) }
+
+func takes(row *models.Workflow, n int64, depth int32) error {
+	b, total := &row.Budget, int64(row.Counts.Total())
 	switch {
 	case b.Tasks > 0 && total+n > int64(b.Tasks):
 		return models.Errorf(models.WorkflowBudgetExceeded, "max_tasks is %d: the workflow has %d and would get %d more", b.Tasks, total, n)
@@ -30,19 +26,37 @@ func (f *flow) flags() (flags models.Flags) {
 	if f.row.Stops {
 		flags |= models.StopsFlow
 	}
-	if f.row.Budget.Limited() {
+	if f.row.Budget.Counted() {
 		flags |= models.SpendsFlow
 	}
 	return flags
 }
 
-// spend books what an attempt of a workflow's task reported. Whether that shuts the workflow is judged when the task's state
-// follows.
-func (e *Engine) spend(row *models.Task, usage []byte) {
-	used := models.SpendOf(usage)
+// spend books what an attempt of a workflow's task used.
+func (e *Engine) spend(row *models.Task, used models.Spend) {
 	if row.Workflow.IsZero() || used == (models.Spend{}) {
 		return
 	}
+	e.bookSpend(row, used)
+}
+
+// outOfRetries takes a further attempt away from a task whose workflow has used up its budget of retries, and says so; else it
+// books the retry. A workflow with such a limit is in hand: whoever decides on a failure has asked for it.
+func (e *Engine) outOfRetries(row *models.Task, v *retry.Verdict) bool {
+	f := e.flows[row.Workflow]
+	if !v.Again || !v.Uses || row.Workflow.IsZero() || f == nil || f.row.Budget.Retries == 0 {
+		return false
+	}
+	if f.row.Used.Retries >= f.row.Budget.Retries {
+		v.Again = false
+		return true
+	}
+	e.bookSpend(row, models.Spend{Retries: 1})
+	return false
+}
+
+// bookSpend books what a workflow used.
+func (e *Engine) bookSpend(row *models.Task, used models.Spend) {
 	i := slices.IndexFunc(e.b.plan.Spends, func(s models.FlowSpend) bool { return s.Workflow == row.Workflow && s.Env == row.Env })
 	if i < 0 {
 		i = len(e.b.plan.Spends)
@@ -54,24 +68,13 @@ func (e *Engine) spend(row *models.Task, usage []byte) {
 		e.wantFlow(row) // it is judged when it is known
 		return
 	}
-	before := f.exhausted()
+	before := f.exhaustedOf()
 	f.row.Used.Add(used)
-	if !before && f.exhausted() {
-		e.b.plan.Events = append(e.b.plan.Events, models.Event{Env: row.Env, Name: "workflow.budget_exhausted", At: e.now, Workflow: row.Workflow, State: f.row.State.String(), Reason: f.exhaustedOf()})
+	e.weighFlow(f)
+	if now := f.exhaustedOf(); before == "" && now != "" {
+		e.b.plan.Events = append(e.b.plan.Events, models.Event{Env: row.Env, Name: "workflow.budget_exhausted", At: e.now, Workflow: row.Workflow, State: f.row.State.String(), Reason: now})
 	}
 }
-
-// spendLate books what an attempt reported after its lease was lost.
-func (e *Engine) spendLate(r *Result) {
-	if row := e.peek(r.Task); row != nil {
-		e.spend(row, r.Usage)
-		if f := e.flows[row.Workflow]; f != nil {
-			e.judgeSpend(f)
-		}
-	}
-}
-
-func (f *flow) exhausted() bool { return f.exhaustedOf() != "" }
 
 // exhaustedOf names the limit that is used up.
 func (f *flow) exhaustedOf() string {
@@ -81,37 +84,15 @@ func (f *flow) exhaustedOf() string {
 		return "max_cost_usd"
 	case b.Tokens > 0 && u.Tokens >= b.Tokens:
 		return "max_tokens"
+	case b.Retries > 0 && u.Retries >= b.Retries:
+		return "max_retries"
 	}
 	return ""
 }
 
-// judgeSpend shuts a workflow whose cost or tokens cover no further task, and opens it when they do again.
-func (e *Engine) judgeSpend(f *flow) {
-	if f.row.Budget.Limited() || e.board.Shut(f.row.ID)&models.FlowSpent != 0 {
-		e.shut(f.row.Env, f.row.ID, models.FlowSpent, !f.covers())
-	}
-}
-
-// covers says that one more task may start: what is used, what runs and it, each at the mean of those before, stay within
-// the limits.
-func (f *flow) covers() bool {
-	b, u := &f.row.Budget, &f.row.Used
-	live := int64(f.row.Counts[models.Running] + f.row.Counts[models.CancelRequested])
-	if u.Attempts == 0 && live >= unknownAtOne && b.Limited() {
-		return false
-	}
-	return fits(b.CostMicro, u.CostMicro, u.Attempts, live) && fits(b.Tokens, u.Tokens, u.Attempts, live)
-}
-
-func fits(limit, used, attempts, live int64) bool {
-	if limit == 0 {
-		return true
-	}
-	each := max(limit/unknownShare, 1)
-	if attempts > 0 {
-		each = max((used+attempts-1)/attempts, 1)
-	}
-	return used+(live+1)*each <= limit
+// weighFlow says to the board what a workflow may spend and has spent.
+func (e *Engine) weighFlow(f *flow) {
+	e.board.SetFlow(f.row.Env, f.row.ID, f.row.Budget, f.row.Used)
 }
 
 // known says that a task's workflow is in hand, as the start of one that spends of a limit needs; else it is read first.

@@ -23,9 +23,12 @@ func (e *Engine) dueCursor() int {
 
 // sliceSize is how many rows a cursor moves at once.
 func (e *Engine) sliceSize(c *models.Cursor) int {
-	size := e.cfg.Slice
+	size := e.portion()
 	if c.Patch != nil {
 		size = min(size, patchedAtOnce)
+	}
+	if c.Wide > 0 {
+		size = min(size, max(1, linkedAtOnce/int(c.Wide)))
 	}
 	if c.Rate > 0 {
 		size = min(size, max(1, int(c.Rate)))
@@ -91,6 +94,9 @@ func (e *Engine) act(cursor *models.Cursor, c *change) bool {
 
 // retryListed gives a dead letter another life, with its payload patched where that was asked.
 func (e *Engine) retryListed(cursor *models.Cursor, c *change) bool {
+	if cursor.Patch != nil && c.row.Has(models.Itemized) && touchesItems(cursor.Patch) {
+		return false // a slice keeps its items
+	}
 	if cursor.Patch != nil {
 		payload, err := models.MergePatch(e.b.facts.Payloads[models.TaskRef{Env: c.row.Env, ID: c.row.ID}], cursor.Patch)
 		if err != nil || len(payload) > models.PayloadMost {

@@ -15,7 +15,7 @@ func (w *world) listed(ids []models.ID, change func(*engine.Bulk)) models.ID {
 	b := &engine.Bulk{ID: w.id(), Env: w.env, Kind: models.BulkAction, Matched: int64(len(ids))}
 	b.Fingerprint = b.ID
 	change(b)
-	w.store.List(b.ID, ids)
+	w.store.Listed(w.env, b.ID, ids)
 	w.do(&engine.Command{ID: w.id(), Bulk: b})
 	return b.ID
 }
@@ -137,5 +137,30 @@ func TestADeadLetterIsRetriedWithAnotherPayload(t *testing.T) {
 	w.do(&engine.Command{ID: w.id(), Redrive: &engine.Redrive{Env: w.env, Task: id, Payload: json.RawMessage(`{"n":2}`), Afresh: true}})
 	if p, _ := w.store.Progress(ref); string(p.Checkpoint) != `null` || string(w.store.Override(ref).Payload) != `{"n":2}` {
 		t.Errorf("its next life has the checkpoint %s and the payload %s", p.Checkpoint, w.store.Override(ref).Payload)
+	}
+}
+
+func TestABulkActionUnderAKeyIsStartedOnce(t *testing.T) {
+	w := newWorld(t, engine.Config{})
+	once := func(what byte) *engine.Once {
+		return &engine.Once{Scope: "1/1 /v1/bulk-actions", Key: "k", Request: models.ID{0: what}}
+	}
+	start := func(what byte) (*engine.Answer, models.ID, error) {
+		id := w.id()
+		answer, err := w.try(&engine.Command{Bulk: &engine.Bulk{ID: id, Env: w.env, Kind: models.BulkAction, Fingerprint: id, Action: models.ActCancel, Once: once(what)}})
+		return answer, id, err
+	}
+	first, id, err := start(1)
+	w.must(err)
+	if first.Replay || first.Cursor == nil || first.Cursor.ID != id {
+		t.Fatalf("the first was answered %+v", first)
+	}
+	again, _, err := start(1)
+	w.must(err)
+	if !again.Replay || len(again.Made) != 1 || again.Made[0] != id {
+		t.Errorf("the second was answered %+v, not that %s was made", again, id)
+	}
+	if _, _, err := start(2); models.CodeOf(err) != models.IdempotencyKeyReused {
+		t.Errorf("another request under the key: %v", err)
 	}
 }

@@ -81,6 +81,9 @@ func (e *Engine) redrive(cmd *Command) (*Answer, error) {
 	if c.row.State != models.DeadLetter {
 		return nil, models.Errorf(models.StateConflict, "the task is %s: only a dead letter can be given another life", c.row.State)
 	}
+	if x.Payload != nil && c.row.Has(models.Itemized) && !x.Apart {
+		return nil, models.Invalid("body.payload", "the task is a slice of a batch: its items stay as they are")
+	}
 	if x.Payload != nil {
 		e.override(models.Override{Env: x.Env, Task: x.Task, Payload: x.Payload})
 	}
@@ -94,6 +97,7 @@ func (e *Engine) redrive(cmd *Command) (*Answer, error) {
 }
 
 func (e *Engine) revive(c *change, reason string) {
+	c.row.Flags &^= models.RetriesSpent
 	c.row.AttemptsUsed, c.row.LeasesLost, c.row.Fingerprint, c.row.ExpiresAt, c.row.TotalUntil = 0, 0, models.ID{}, 0, 0
 	if !c.row.Workflow.IsZero() {
 		e.shut(c.row.Env, c.row.Workflow, models.FlowStopped, false)
@@ -127,6 +131,9 @@ func (e *Engine) discard(cmd *Command) (*Answer, error) {
 // bulk starts work on all dead letters of a fingerprint.
 func (e *Engine) bulk(cmd *Command) (*Answer, error) {
 	x := cmd.Bulk
+	if answer, err := e.replay(x.Once); answer != nil || err != nil {
+		return answer, err
+	}
 	cursor := models.Cursor{ID: x.ID, Env: x.Env, Kind: x.Kind, Target: x.Fingerprint, Until: x.Until, Matched: x.Matched, Reason: x.Reason, Actor: cmd.Actor, At: e.now}
 	cursor.Action, cursor.Priority, cursor.Lane, cursor.Patch, cursor.Rate = x.Action, x.Priority, x.Lane, x.Patch, x.Rate
 	name, err := e.bulkName(x)
@@ -139,6 +146,7 @@ func (e *Engine) bulk(cmd *Command) (*Answer, error) {
 	}
 	e.addCursor(cursor)
 	e.b.plan.Done = append(e.b.plan.Done, cmd.ID)
+	e.recordOnce(x.Once, []models.ID{x.ID})
 	e.audit(cmd, x.Env, name, x.ID.Text(models.BulkPrefix), x.Reason)
 	return answer, nil
 }
@@ -146,42 +154,6 @@ func (e *Engine) bulk(cmd *Command) (*Answer, error) {
 func (e *Engine) addCursor(c models.Cursor) {
 	e.cursors = append(e.cursors, c)
 	e.saveCursor(c)
-}
-
-// flip makes a staged body part of the world. Its tasks enter in slices and count as pending until they have.
-func (e *Engine) flip(cmd *Command) (*Answer, error) {
-	x := cmd.Flip
-	if answer, err := e.replay(x.Once); answer != nil || err != nil {
-		return answer, err
-	}
-	if err := e.takesSubmits(x.Env); err != nil {
-		return nil, err
-	}
-	staged, ok := e.b.facts.Stagings[x.Staging]
-	switch {
-	case !ok || staged.Env != x.Env:
-		return nil, models.Errorf(models.NotFound, "nothing was staged under this id")
-	case !staged.Flipped && staged.Tasks != int64(x.Tasks):
-		return nil, models.Errorf(models.StateConflict, "%d tasks were staged, not %d", staged.Tasks, x.Tasks)
-	}
-	answer := &Answer{Submitted: &Submitted{}}
-	if staged.Flipped || slices.Contains(e.b.plan.Flips, x.Staging) {
-		if x.Workflow != nil {
-			answer.Submitted.Workflow = &models.Workflow{Env: x.Env, ID: x.Workflow.ID, Name: x.Workflow.Name, Input: x.Workflow.Input, CreatedAt: staged.At}
-		}
-		return answer, nil
-	}
-	f, err := e.bornFlow(x.Env, x.Workflow, int64(x.Tasks), answer.Submitted)
-	if err != nil {
-		return nil, err
-	}
-	if f != nil {
-		f.row.Counts[models.Staged] = x.Tasks
-	}
-	e.b.plan.Flips = append(e.b.plan.Flips, x.Staging)
-	e.addCursor(models.Cursor{ID: e.newID(), Env: x.Env, Kind: models.EnterStaged, Target: x.Staging, Matched: int64(x.Tasks), At: e.now, Actor: cmd.Actor})
-	e.recordOnce(x.Once, []models.ID{x.Staging})
-	return answer, nil
 }
 
 // decideSlices moves the cursor whose rows were read one slice on, and sends it to the back of those that wait.
@@ -193,32 +165,39 @@ func (e *Engine) decideSlices() {
 	cursor := e.cursors[at]
 	rows := e.b.facts.Slices[cursor.ID]
 	if cursor.Kind == models.EnterStaged && len(rows) > 0 {
-		if w := rows[0].Workflow; !w.IsZero() && e.flows[w] == nil {
+		if w := rows[0].Workflow; !w.IsZero() && e.flows[w] == nil && !e.b.gone[w] {
 			e.wantFlow(&rows[0]) // whether it was cancelled must be known first
 			return
 		}
 	}
 	size := e.sliceSize(&cursor)
 	e.cursors = slices.Delete(slices.Clone(e.cursors), at, at+1)
-	for i := range rows {
-		ref := models.TaskRef{Env: rows[i].Env, ID: rows[i].ID}
-		cursor.After = rows[i].ID
-		c := e.open(ref)
-		if c == nil {
-			c = e.enlist(&rows[i])
-		}
-		if e.slice(&cursor, c) {
-			cursor.Done++
-		} else {
-			cursor.Failed++
-		}
-	}
+	e.sliceRows(&cursor, rows)
 	cursor.Finished = len(rows) < size
+	if f := e.flows[cursor.Target]; f != nil && cursor.Kind == models.RedriveWorkflow {
+		e.touchFlow(f) // it may end now
+	}
 	e.pace(&cursor, len(rows))
 	if !cursor.Finished {
 		e.cursors = append(e.cursors, cursor)
 	}
 	e.saveCursor(cursor)
+}
+
+// sliceRows does to rows what their cursor is for.
+func (e *Engine) sliceRows(cursor *models.Cursor, rows []models.Task) {
+	for i := range rows {
+		cursor.After = rows[i].ID
+		c := e.open(models.TaskRef{Env: rows[i].Env, ID: rows[i].ID})
+		if c == nil {
+			c = e.enlist(&rows[i])
+		}
+		if e.slice(cursor, c) {
+			cursor.Done++
+		} else {
+			cursor.Failed++
+		}
+	}
 }
 
 func (e *Engine) slice(cursor *models.Cursor, c *change) bool {
@@ -244,35 +223,6 @@ func (e *Engine) slice(cursor *models.Cursor, c *change) bool {
 		}
 		e.conclude(c, models.Discarded, models.Failed, "task.failed").Reason = cursor.Reason
 	}
-	return true
-}
-
-// enterStaged lets a staged row into the world, unless its workflow was cancelled meanwhile.
-func (e *Engine) enterStaged(c *change) bool {
-	if c.row.State != models.Staged {
-		return false
-	}
-	e.note(tallySubmitted, &c.row)
-	if f := e.flows[c.row.Workflow]; f != nil && f.row.Cancelling {
-		return e.stop(c, "the workflow was cancelled")
-	}
-	if f := e.flows[c.row.Workflow]; f != nil {
-		c.row.Flags |= f.flags()
-	}
-	delay, expires := c.row.DelaySeconds, int64(c.row.ExpiresAt)
-	c.row.DelaySeconds, c.row.ExpiresAt, c.row.CreatedAt, c.row.UpdatedAt = 0, 0, e.now, e.now
-	if c.row.HardSeconds == 0 {
-		if lane := e.board.Lanes[c.row.Lane]; lane != nil {
-			c.row.HardSeconds = lane.Kind.DefaultHardSeconds()
-		}
-	}
-	from := c.row.State
-	e.settleBirth(c, delay, expires)
-	e.countFlow(c, from, c.row.State)
-	if c.row.State == models.Pending && (c.row.Killed > 0 || c.row.Remaining == 0) {
-		e.b.bornFreed = append(e.b.bornFreed, c.row)
-	}
-	e.event(c, "task.created")
 	return true
 }
 

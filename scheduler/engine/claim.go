@@ -46,6 +46,18 @@ func rationOf(c *Claim, w *board.Worker) *ration {
 	return r
 }
 
+// atMost is how many more tasks the claim may get at most.
+func (r *ration) atMost(w *board.Worker) int32 {
+	slots := w.Slots - w.Use.Slots
+	if w.KindSlots != nil {
+		slots = -w.Use.Slots
+		for _, n := range w.KindSlots { // any order: a sum
+			slots += n
+		}
+	}
+	return max(1, min(r.most, slots))
+}
+
 func (r *ration) allows(kind models.KindName, c *models.Class) bool {
 	if r.bySlot != nil && r.bySlot[kind.String()] <= 0 {
 		return false
@@ -82,6 +94,18 @@ func (e *Engine) claim(cmd *Command) (*Answer, error) {
 	}
 	e.claims = append(e.claims, &parkedClaim{cmd: cmd, worker: w.ID})
 	return nil, nil
+}
+
+// holdsSession refuses a session that is not the one whose worker holds the lease. The single forms may leave it out.
+func holdsSession(lease *board.Lease, session models.ID) error {
+	switch w := lease.Worker; {
+	case session.IsZero():
+	case w == nil:
+		return models.Errorf(models.SessionReplaced, "the worker of this lease is not known any more")
+	case w.Session != session:
+		return models.Errorf(models.SessionReplaced, "the worker %s has registered again: this session has ended", w.Name)
+	}
+	return nil
 }
 
 // worker finds a worker and checks its session; a zero session is an admin's.
@@ -121,6 +145,9 @@ func (e *Engine) serve(w *board.Worker, c *Claim) []Lease {
 		if entry == nil {
 			break
 		}
+		if leases == nil {
+			leases = make([]Lease, 0, r.atMost(w))
+		}
 		leases = append(leases, e.start(entry, w, cards, r))
 	}
 	return leases
@@ -129,6 +156,7 @@ func (e *Engine) serve(w *board.Worker, c *Claim) []Lease {
 // start gives the worker a lease on the task. The lease's row is filled in at the end of the batch.
 func (e *Engine) start(entry *board.Entry, w *board.Worker, cards []int, r *ration) Lease {
 	c := e.enlist(&entry.Row)
+	entry.Starts()
 	e.move(c, models.Claimed, models.Running)
 	lane := e.board.Lanes[c.row.Lane]
 	class := e.board.Classes[c.row.Class]
@@ -143,9 +171,14 @@ func (e *Engine) start(entry *board.Entry, w *board.Worker, cards []int, r *rati
 	c.row.Cards = board.CardBits(cards)
 	e.place(c)
 	lease := e.board.Grant(&c.row, cards, e.now)
+	e.pass(&c.row)
 	seconds := float64(c.row.EstimateMS) / 1000
 	if seconds == 0 {
 		seconds = e.book.Mean(lease.Tenant, c.row.Class)
+	}
+	e.board.Spend(lease.Tenant, c.row.Tokens, e.now)
+	if class.Model != "" {
+		e.board.SpendOn(lease.Tenant, class.Model, c.row.Tokens, e.now)
 	}
 	e.board.Charge(lease, e.board.Clock(w.Pool, lane.Kind).Span(seconds)*lease.Rate)
 	e.noteStart(w.Pool, lane.Kind)
@@ -154,7 +187,7 @@ func (e *Engine) start(entry *board.Entry, w *board.Worker, cards []int, r *rati
 	e.note(tallyStarted, &c.row)
 	ev := e.event(c, "task.started")
 	ev.Worker, ev.Pool = w.ID, w.Pool
-	return Lease{Row: c.row, GPUs: cards, Model: class.Model, Type: class.Type}
+	return Lease{Row: c.row, GPUs: cards, Model: class.Model, Type: class.Type, Permissions: class.Permissions}
 }
 
 // starts are the kinds of a pool's last 100 starts.
@@ -181,6 +214,12 @@ func (e *Engine) noteStart(pool string, kind models.KindName) {
 func (e *Engine) pick(w *board.Worker, r *ration) (*board.Entry, []int) {
 	for _, kind := range e.kindsFor(w.Pool) {
 		if !w.Use.SlotFree(&w.Worker, kind) || len(e.board.Groups(kind)) == 0 {
+			continue
+		}
+		if entry, cards := e.pickLoose(w, r, kind); entry != nil {
+			return entry, cards
+		}
+		if w.Yields(kind) {
 			continue
 		}
 		if entry, cards := e.pickOf(w, r, kind); entry != nil {
@@ -212,63 +251,6 @@ func (e *Engine) kindsFor(pool string) [4]models.KindName {
 	return order
 }
 
-// choice is what a line or group would give the worker next.
-type choice struct {
-	entry  *board.Entry // nil: nothing
-	line   *board.Line
-	urgent bool
-	cards  []int
-}
-
-// pickOf takes from the least served tenant, by virtual time, that offers something the worker fits, has room for and may
-// start now.
-func (e *Engine) pickOf(w *board.Worker, r *ration, kind models.KindName) (*board.Entry, []int) {
-	var aside []*board.Stand
-	defer func() { w.Make.PutBack(kind, aside) }()
-	e.misfits = e.misfits[:0]
-	for {
-		stand := w.Make.First(kind)
-		if stand == nil {
-			return nil, nil
-		}
-		if best := e.bestOf(w, r, kind, stand); best.entry != nil {
-			best.line.UrgentLast = best.urgent
-			for _, g := range e.misfits { // something else fills the gap that they did not fit
-				g.Misfit = e.now
-			}
-			return best.entry, best.cards
-		}
-		if w.Make.First(kind) == stand { // it may have gone: its last heads were parked
-			aside = append(aside, w.Make.SetAside(kind))
-		}
-	}
-}
-
-// bestOf finds the best task a tenant offers that the worker has room for.
-func (e *Engine) bestOf(w *board.Worker, r *ration, kind models.KindName, stand *board.Stand) (best choice) {
-	for i := 0; i < len(stand.Lines); i++ {
-		line := stand.Lines[i]
-		class := e.board.Classes[line.ID.Class]
-		if !r.allows(kind, class) {
-			continue
-		}
-		cards, ok := w.Use.Room(&w.Worker, kind, class)
-		if !ok {
-			e.misfits = append(e.misfits, e.board.GroupOf(kind, class.Number))
-			continue
-		}
-		entry, urgent := e.nextOf(line)
-		if i >= len(stand.Lines) || stand.Lines[i] != line {
-			i-- // the line has gone off offer while its heads were parked
-		}
-		c := choice{entry: entry, line: line, urgent: urgent, cards: cards}
-		if entry != nil && !e.keeps(w, kind, &entry.Row, cards) && (best.entry == nil || e.before(&c, &best)) {
-			best = c
-		}
-	}
-	return best
-}
-
 // headOf is the line's first task by rank whose key has room; those before it are parked.
 func (e *Engine) headOf(line *board.Line) *board.Entry {
 	for {
@@ -290,21 +272,6 @@ func (e *Engine) parkEntry(entry *board.Entry) {
 	c.row.UpdatedAt = e.now
 	e.park(c)
 	e.sync(c)
-}
-
-// before orders what one tenant could start: production first, then what is urgent, then by rank.
-func (e *Engine) before(a, b *choice) bool {
-	if a.line.Production != b.line.Production {
-		return a.line.Production
-	}
-	if a.urgent != b.urgent {
-		return a.urgent
-	}
-	x, y := &a.entry.Row, &b.entry.Row
-	if a.urgent && x.LatestStart != y.LatestStart {
-		return x.LatestStart < y.LatestStart
-	}
-	return x.AgeKey < y.AgeKey || x.AgeKey == y.AgeKey && x.ID.Compare(y.ID) < 0
 }
 
 // match answers the parked claims that now get something, the fullest worker first.
@@ -362,8 +329,15 @@ func (e *Engine) giveBack(r *Return) (*Answer, error) {
 	for _, token := range r.Tokens {
 		if lease := e.board.Leases[token]; lease != nil {
 			e.b.notes.lost[lostUndelivered]++
-			e.release(lease)
+			e.release(lease, nil)
 		}
 	}
 	return &Answer{}, nil
+}
+
+func leaseSeconds(w *board.Worker) int32 {
+	if w == nil || w.LeaseSeconds == 0 {
+		return 30
+	}
+	return w.LeaseSeconds
 }

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"nightshift/models"
+	"nightshift/models/storetest"
 	"nightshift/scheduler/engine"
 )
 
@@ -27,7 +28,11 @@ func TestEveryClassUnderEveryPolicy(t *testing.T) {
 		for name, policy := range policies {
 			for _, fails := range []bool{false, true} {
 				t.Run(fmt.Sprint(class, "/", name, "/fail=", fails), func(t *testing.T) {
-					w := newWorld(t, engine.Config{})
+					store := storetest.Lone // the policies of one class are told to both stores
+					if class == "network" && !testing.Short() {
+						store = storetest.NewMirror
+					}
+					w := worldOn(t, engine.Config{}, store)
 					worker := w.worker("one", func(m *models.Worker) { m.LeaseSeconds = 300 })
 					task := w.task(func(n *engine.NewTask) {
 						n.MaxAttempts, n.HasPolicy, n.FailWhenSpent = policy.MaxAttempts, true, fails

@@ -40,7 +40,22 @@ type Command struct {
 	Skip      *Skip      `json:"skip,omitempty"`
 	Trigger   *Trigger   `json:"trigger,omitempty"`
 	Backfill  *Backfill  `json:"backfill,omitempty"`
+	Recheck   *Recheck   `json:"recheck,omitempty"`
+	Publish   *Publish   `json:"publish,omitempty"`
 	Tick      *Tick      `json:"tick,omitempty"`
+}
+
+// Env is the environment that a command makes tasks in, 0 when it makes none.
+func (c *Command) Env() int32 {
+	switch {
+	case c.Submit != nil:
+		return c.Submit.Env
+	case c.Spawn != nil:
+		return c.Spawn.Env
+	case c.Intern != nil:
+		return c.Intern.Env
+	}
+	return 0
 }
 
 // Tick is the loop's own command: timers, leases, slices and what was set free. It is added to a batch when due.
@@ -73,6 +88,8 @@ type NewTask struct {
 	IdemKey          string          `json:"idem_key,omitempty"`
 	LimitKey         string          `json:"limit_key,omitempty"`
 	KeyLimit         int32           `json:"key_limit,omitempty"`
+	MoreKeys         string          `json:"more_keys,omitempty"` // further keys, as models.PackKeys writes them
+	Ordered          bool            `json:"ordered,omitempty"`
 	Key              string          `json:"key,omitempty"` // in its workflow
 	DependsOn        []Dependency    `json:"depends_on,omitempty"`
 	Labels           []models.Label  `json:"labels,omitempty"`
@@ -86,6 +103,14 @@ type NewTask struct {
 	Checkpoint       json.RawMessage `json:"checkpoint,omitempty"` // it goes on from there
 	Detach           bool            `json:"detach,omitempty"`     // of a child: it is on its own
 	Dedupe           *models.Dedupe  `json:"dedupe,omitempty"`     // its task and environment are filled in
+	Items            *models.Items   `json:"items,omitempty"`      // it is a slice of a batch: First and Total
+	Own              *NewWorkflow    `json:"own,omitempty"`        // of a task with a budget: the workflow that it and what it spawns are
+	Tokens           int64           `json:"tokens,omitempty"`     // it expects to use a run
+	CostMicro        int64           `json:"cost_micro,omitempty"` // like models.Task
+	Schema           int64           `json:"schema,omitempty"`     // that its payload was checked by; 0: there is none
+	Schedule         models.ID       `json:"schedule,omitzero"`    // whose run it belongs to
+
+	Model *models.ModelAsk `json:"model,omitempty"` // what its model must be like; nil: it names one in its class, or none
 }
 
 // Dependency names a task that must end first. Inside one Submit it may name another task of the same body.
@@ -96,13 +121,15 @@ type Dependency struct {
 
 // NewWorkflow is the workflow a Submit or Flip makes.
 type NewWorkflow struct {
-	ID       models.ID       `json:"id"`
-	Name     string          `json:"name"`
-	Priority int16           `json:"priority"`
-	Stops    bool            `json:"stops,omitempty"` // on_failure: stop
-	Budget   models.Budget   `json:"budget,omitzero"`
-	RerunOf  models.ID       `json:"rerun_of,omitzero"`
-	Input    json.RawMessage `json:"input"`
+	ID       models.ID         `json:"id"`
+	Name     string            `json:"name"`
+	Priority int16             `json:"priority"`
+	Stops    bool              `json:"stops,omitempty"` // on_failure: stop
+	Budget   models.FlowBudget `json:"budget,omitzero"`
+	RerunOf  models.ID         `json:"rerun_of,omitzero"`
+	Items    int32             `json:"items,omitempty"` // of a batch
+	Schedule models.ID         `json:"schedule,omitzero"`
+	Input    json.RawMessage   `json:"input"`
 }
 
 // Submit makes tasks, all or nothing. With Dry nothing is written and the answer says what would happen.
@@ -124,12 +151,18 @@ type Submit struct {
 type Intern struct {
 	Env   int32        `json:"env"`
 	Items []InternItem `json:"items"`
+	Tasks int64        `json:"tasks,omitempty"` // of the whole body
 }
 
 // InternItem is one distinct pair of class and lane of a body.
 type InternItem struct {
-	Class models.Class `json:"class"`
-	Lane  string       `json:"lane,omitempty"`
+	Class   models.Class  `json:"class"`
+	Lane    string        `json:"lane,omitempty"`
+	Schema  int64         `json:"schema,omitempty"`
+	Dearest models.Amount `json:"dearest,omitzero"` // the most that any of them says it costs, and uses of tokens
+
+	Model  *models.ModelAsk `json:"model,omitempty"`
+	Needed int64            `json:"needed,omitempty"` // tokens, where a model is chosen
 }
 
 // Interned answers an InternItem.
@@ -137,6 +170,9 @@ type Interned struct {
 	Class int32           `json:"class"`
 	Lane  int32           `json:"lane"`
 	Kind  models.KindName `json:"kind"`
+
+	Choice   *models.Choice       `json:"choice,omitempty"`   // its task and environment are the replica's to fill in
+	Defaults *models.LaneDefaults `json:"defaults,omitempty"` // of the lane, for the replica to Fill in
 }
 
 // Flip makes a staged body part of the world: one row first, the tasks follow in slices.
@@ -145,6 +181,9 @@ type Flip struct {
 	Staging  models.ID    `json:"staging"`
 	Tasks    int32        `json:"tasks"`
 	Workflow *NewWorkflow `json:"workflow,omitempty"`
+	Into     models.ID    `json:"into,omitzero"`   // a workflow that the tasks are added to
+	Grown    int32        `json:"grown,omitempty"` // how often it had been added to when the keys were looked at
+	Wide     int32        `json:"wide,omitempty"`  // the most tasks outside the body that one of the body waits for
 	Once     *Once        `json:"once,omitempty"`
 }
 
@@ -203,6 +242,7 @@ type Result struct {
 	Checkpoint json.RawMessage   `json:"checkpoint,omitempty"`
 	RetryAfter float64           `json:"retry_after_seconds,omitempty"`
 	Mark       *MarkMove         `json:"mark,omitempty"` // the task's watermark moves on with a success
+	Items      *ItemsReport      `json:"items,omitempty"`
 }
 
 // Settle reports attempts.
@@ -229,6 +269,7 @@ type Redrive struct {
 	Reason  string          `json:"reason,omitempty"`
 	Payload json.RawMessage `json:"payload,omitempty"` // instead of the one it had
 	Afresh  bool            `json:"afresh,omitempty"`  // without its checkpoint
+	Apart   bool            `json:"apart,omitempty"`   // its items do not stand in its payload: it drains a queue
 }
 
 // Discard gives a dead letter up.
@@ -247,6 +288,7 @@ type Bulk struct {
 	Matched     int64             `json:"matched"`
 	Until       models.ID         `json:"until,omitzero"`
 	Reason      string            `json:"reason"`
+	Once        *Once             `json:"once,omitempty"`
 
 	// Of a bulk action over tasks that were listed under Fingerprint.
 	Action   models.Action   `json:"action,omitempty"`
@@ -281,19 +323,39 @@ type Retire struct {
 type Configure struct {
 	Tenant      *models.Tenant      `json:"tenant,omitempty"`
 	Environment *models.Environment `json:"environment,omitempty"`
-	Kind        *models.Kind        `json:"kind,omitempty"`
-	Lane        *models.Lane        `json:"lane,omitempty"`
-	DeleteLane  *models.Lane        `json:"delete_lane,omitempty"` // Env, Name and Version
-	Schedule    *models.Schedule    `json:"schedule,omitempty"`
+	// CloseEnvironment deletes one (Env): sealed first, so that nothing comes in while somebody looks whether anything is left.
+	CloseEnvironment int32            `json:"close_environment,omitempty"`
+	Unseal           bool             `json:"unseal,omitempty"` // it is not empty: it takes work again
+	Seal             bool             `json:"seal,omitempty"`
+	Kind             *models.Kind     `json:"kind,omitempty"`
+	Lane             *models.Lane     `json:"lane,omitempty"`
+	DeleteLane       *models.Lane     `json:"delete_lane,omitempty"` // Env, Name and Version
+	Schedule         *models.Schedule `json:"schedule,omitempty"`
 	// Enabled goes with Schedule; nil leaves it as it stands.
 	Enabled        *bool           `json:"enabled,omitempty"`
 	DeleteSchedule *models.TaskRef `json:"delete_schedule,omitempty"`
 	SwitchSchedule *SwitchSchedule `json:"switch_schedule,omitempty"`
-	New            bool            `json:"new,omitempty"`
-	Version        int64           `json:"version,omitempty"` // the If-Match, 0: none sent
-	Once           *Once           `json:"once,omitempty"`
-	Action         string          `json:"action"` // for the audit, like "lane.pause"
-	Reason         string          `json:"reason,omitempty"`
+
+	Variables  *models.Variables `json:"variables,omitempty"`
+	Quotas     *SetQuotas        `json:"quotas,omitempty"`
+	Grants     *models.Grants    `json:"grants,omitempty"`
+	TaskType   *models.TaskType  `json:"task_type,omitempty"`
+	Rate       *models.RateLimit `json:"rate,omitempty"`
+	DeleteRate *models.RateRef   `json:"delete_rate,omitempty"`
+
+	Budget       *SetBudget `json:"budget,omitempty"`
+	DeleteBudget *BudgetRef `json:"delete_budget,omitempty"`
+
+	Model       *models.Model    `json:"model,omitempty"`
+	DeleteModel *models.ModelRef `json:"delete_model,omitempty"`
+
+	New     bool   `json:"new,omitempty"`
+	Dry     bool   `json:"dry,omitempty"`     // goes with New: nothing is made, and what would be refused is refused; of a schedule the answer says it
+	Version int64  `json:"version,omitempty"` // the If-Match, 0: none sent
+	Over    int64  `json:"over,omitempty"`    // of a tenant's first model of a name: the version of the platform's that it is put over; 0: whichever
+	Once    *Once  `json:"once,omitempty"`
+	Action  string `json:"action"` // for the audit, like "lane.pause"
+	Reason  string `json:"reason,omitempty"`
 }
 
 // Look asks for live facts; it commits nothing. Exactly one field is set.
@@ -301,9 +363,15 @@ type Look struct {
 	Explain  *models.TaskRef  `json:"explain,omitempty"`
 	Live     []models.TaskRef `json:"live,omitempty"`
 	Lanes    int32            `json:"lanes,omitempty"` // environment
+	Heads    int32            `json:"heads,omitempty"` // lane
 	Workers  bool             `json:"workers,omitempty"`
 	Stats    bool             `json:"stats,omitempty"`
 	Shares   bool             `json:"shares,omitempty"`
-	Locks    int32            `json:"locks,omitempty"` // environment
+	Locks    int32            `json:"locks,omitempty"`  // environment
+	Queues   int32            `json:"queues,omitempty"` // environment
+	Budgets  *BudgetRef       `json:"budgets,omitempty"`
+	Ahead    *LookAhead       `json:"ahead,omitempty"`
+	Models   *int32           `json:"models,omitempty"` // of a tenant; 0: the platform's
+	Route    *RouteAsk        `json:"route,omitempty"`
 	Fallback models.Instant   `json:"-"`
 }

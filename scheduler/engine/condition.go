@@ -15,7 +15,7 @@ const (
 func (e *Engine) needJudged(n *models.Need) {
 	for i, id := range e.freed.order {
 		row, waits := e.freed.rows[id]
-		if i >= e.cfg.Slice || len(n.Judged) >= judgedABatch {
+		if i >= e.portion() || len(n.Judged) >= judgedABatch {
 			return
 		}
 		if waits && conditional(&row) {

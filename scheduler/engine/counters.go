@@ -59,6 +59,10 @@ type notes struct {
 	steps []step
 	runs  []run
 	lost  [causes]int64
+
+	outcomes map[string]int64 // of occurrences
+	late     int64
+	messages [2]messageCounts // by source
 }
 
 type step struct {
@@ -74,6 +78,7 @@ type run struct {
 	seconds float64 // below zero: it was counted before
 	model   string
 	usage   json.RawMessage
+	told    int64 // that it was said to cost, in millionths of a dollar
 }
 
 // note counts one for a task as it stands.
@@ -88,9 +93,9 @@ func (e *Engine) note(what tally, row *models.Task) {
 	e.b.notes.steps = append(e.b.notes.steps, s)
 }
 
-// noteRun counts an attempt that ended.
-func (e *Engine) noteRun(a *models.Attempt, kind models.KindName) {
-	r := run{kind: kind, seconds: a.FinishedAt.Sub(a.StartedAt).Seconds(), model: a.Model, usage: a.Usage}
+// noteRun counts an attempt that ended, and what it was said to cost.
+func (e *Engine) noteRun(a *models.Attempt, kind models.KindName, told int64) {
+	r := run{kind: kind, seconds: a.FinishedAt.Sub(a.StartedAt).Seconds(), model: a.Model, usage: a.Usage, told: max(0, told)}
 	e.b.notes.runs = append(e.b.notes.runs, r)
 	switch a.Outcome {
 	case models.AttemptLost:
@@ -115,6 +120,8 @@ type counters struct {
 	lost    [causes]int64
 	waits   [4]Histogram
 	runs    [4]Histogram
+
+	schedules scheduleCounts
 }
 
 type typeCounts [4][tallies]int64
@@ -122,6 +129,7 @@ type typeCounts [4][tallies]int64
 type modelUse struct {
 	in, out, cached int64
 	usd             float64
+	told            int64
 }
 
 // mostNames is how many types, and how many models, are shown under their own names.
@@ -129,7 +137,7 @@ const mostNames = 200
 
 func newCounters() *counters {
 	c := &counters{
-		types: newBusiest[typeCounts](mostNames), byClass: map[int32]*named[typeCounts]{}, models: newBusiest[modelUse](mostNames),
+		types: newBusiest[typeCounts](mostNames), byClass: map[int32]*named[typeCounts]{}, models: newBusiest[modelUse](mostNames), schedules: scheduleCounts{outcomes: map[string]int64{}},
 	}
 	for k := range c.waits {
 		c.waits[k] = histogram(.005, .01, .05, .1, .5, 1, 5, 10, 30, 60, 300, 900, 3600, 14400, 86400)
@@ -153,13 +161,14 @@ func (c *counters) take(n *notes, classes map[int32]*models.Class) {
 		if r.seconds >= 0 {
 			c.runs[r.kind].observe(r.seconds)
 		}
-		if len(r.usage) > 0 {
+		if len(r.usage) > 0 || r.told > 0 {
 			c.use(r)
 		}
 	}
 	for i, lost := range n.lost {
 		c.lost[i] += lost
 	}
+	c.schedules.take(n)
 }
 
 func (c *counters) typeOf(class int32, classes map[int32]*models.Class) *named[typeCounts] {
@@ -184,7 +193,7 @@ func (c *counters) use(r *run) {
 		Cached  int64   `json:"tokens_cached"`
 		CostUSD float64 `json:"cost_usd"`
 	}
-	if json.Unmarshal(r.usage, &u) != nil || u.In == 0 && u.Out == 0 && u.Cached == 0 && u.CostUSD == 0 {
+	if len(r.usage) > 0 && json.Unmarshal(r.usage, &u) != nil || r.told == 0 && u.In == 0 && u.Out == 0 && u.Cached == 0 && u.CostUSD == 0 {
 		return // the edge has checked it: what is not readable here is not ours to refuse
 	}
 	name := u.Model
@@ -195,7 +204,7 @@ func (c *counters) use(r *run) {
 		name = "none"
 	}
 	m := c.models.at(c.models.of(name))
-	m.in, m.out, m.cached, m.usd = m.in+u.In, m.out+u.Out, m.cached+u.Cached, m.usd+u.CostUSD
+	m.in, m.out, m.cached, m.usd, m.told = m.in+u.In, m.out+u.Out, m.cached+u.Cached, m.usd+u.CostUSD, m.told+r.told
 }
 
 // show writes the counters into the figures, all of it copies.
@@ -212,6 +221,7 @@ func (c *counters) show(s *Stats, now models.Instant) {
 	for i, name := range causeNames {
 		s.LeasesLost[name] = c.lost[i]
 	}
+	c.schedules.show(s)
 	c.types.each(func(name string, own *typeCounts) {
 		for k := range own {
 			if n := own[k]; n != [tallies]int64{} {
@@ -225,7 +235,7 @@ func (c *counters) show(s *Stats, now models.Instant) {
 	})
 	c.models.each(func(name string, own *modelUse) {
 		if *own != (modelUse{}) {
-			s.Models = append(s.Models, ModelUse{Model: name, TokensIn: own.in, TokensOut: own.out, TokensCached: own.cached, CostUSD: own.usd})
+			s.Models = append(s.Models, ModelUse{Model: name, TokensIn: own.in, TokensOut: own.out, TokensCached: own.cached, CostUSD: own.usd, EstimatedUSD: float64(own.told) / 1e6})
 		}
 	})
 }

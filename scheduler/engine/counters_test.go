@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"nightshift/models"
+	"nightshift/models/storetest"
 	"nightshift/scheduler/engine"
 )
 
@@ -157,7 +158,7 @@ func TestTheLagOfAPoolIsBetweenThoseWhoWait(t *testing.T) {
 }
 
 func TestOnlyTheBusiestTypesAreShown(t *testing.T) {
-	w := newWorld(t, engine.Config{})
+	w := worldOn(t, engine.Config{}, storetest.Lone)
 	worker := w.worker("one", func(row *models.Worker) { row.Slots, row.CPUMilli = 100, 1_000_000 })
 	life := func(first, times int) {
 		for range times {

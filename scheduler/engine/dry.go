@@ -1,19 +1,20 @@
 package engine
 
 import (
-	"slices"
+	"cmp"
 
 	"nightshift/models"
 	"nightshift/scheduler/board"
-	"nightshift/scheduler/fit"
+	"nightshift/scheduler/budget"
 )
 
 // dry says what would happen, changing nothing.
 func (e *Engine) dry(s *Submit) *Submitted {
 	out := &Submitted{}
 	for i := range s.Tasks {
-		t := &s.Tasks[i]
-		d := DryTask{Class: e.board.ClassNumber(t.Class)}
+		imagined := s.Tasks[i]
+		t := &imagined
+		d := DryTask{}
 		refuse := func(err error) {
 			if known, ok := err.(*models.Error); ok {
 				d.Refusals = append(d.Refusals, *known)
@@ -22,26 +23,73 @@ func (e *Engine) dry(s *Submit) *Submitted {
 		if err := e.takesSubmits(s.Env); err != nil {
 			refuse(err)
 		}
+		if err := e.mayTake(s.Env, t, location(s.Single, i)); err != nil {
+			refuse(err)
+		}
+		if err := e.mayQueue(s.Env, int64(len(s.Tasks))); err != nil {
+			refuse(err)
+		}
 		lane, err := e.route(s.Env, t.Lane, t.Class.Type, location(s.Single, i))
+		if err == nil {
+			Fill(lane.Defaults, t)
+			e.assign(s.Env, t, lane.Kind)
+		}
+		d.Class, d.Model = e.board.ClassNumber(t.Class), t.Class.Model
 		if err != nil {
 			refuse(err)
 		} else {
 			d.Lane, d.Kind = lane.Name, lane.Kind.String()
-			start := e.now
-			if lane.Depth > 0 {
-				start = e.estimateStart(&models.Task{Env: s.Env, Lane: lane.Number, Class: d.Class, AgeKey: models.AgeKeyOf(e.now, t.Priority)})
-			}
-			d.EstimatedStart = max(start, t.RunAt, e.now.Add(models.Seconds(int(t.DelaySeconds))))
+			d.SoftSeconds, d.HardSeconds, d.TotalSeconds, d.Input = t.SoftSeconds, cmp.Or(t.HardSeconds, lane.Kind.DefaultHardSeconds()), t.TotalSeconds, t.Input
+			f := e.foresee(e.imagine(s.Env, lane, t, d.Class), &t.Class)
+			d.EstimatedStart, d.Feasible = f.Start, f.Feasible
 		}
 		if len(s.Tasks) > 0 && d.Class == 0 && e.board.LiveClasses(s.Env) >= MostClasses {
 			refuse(e.tooManyClasses(s.Env))
 		}
-		if !slices.ContainsFunc(e.workers(), func(w *board.Worker) bool { return fit.Lack(&w.Worker, &t.Class) == "" }) {
-			d.EstimatedStart = 0
+		said := budget.Said(t.CostMicro, t.Tokens)
+		if err := e.mayAfford(s.Env, &t.Class, d.Class, said, location(s.Single, i)); err != nil {
+			refuse(err)
+		}
+		if ask := said.Or(e.learned(e.board.TenantOf(s.Env), d.Class).Ask); ask.KnowsMicro && (d.Class != 0 || said.KnowsMicro) {
+			d.EstimatedCost = &ask.Micro
+		} else if lane != nil && t.Class.Model != "" {
+			if micro, known := e.priceOn(e.board.TenantOf(s.Env), t.Class.Type, t.Class.Model, t.Tokens, lane.Kind); known {
+				d.EstimatedCost = &micro
+			}
 		}
 		out.Dry = append(out.Dry, d)
 	}
 	return out
+}
+
+// imagine is the row that a task would get.
+func (e *Engine) imagine(env int32, lane *board.Lane, t *NewTask, class int32) *models.Task {
+	row := &models.Task{
+		Env: env, ID: t.ID, Lane: lane.Number, Class: class, State: models.Ready, Priority: t.Priority, AgeKey: models.AgeKeyOf(e.now, t.Priority),
+		Deadline: t.Deadline, EstimateMS: t.EstimateMS, LimitKey: t.LimitKey, KeyLimit: t.KeyLimit, MoreKeys: t.MoreKeys, Tokens: t.Tokens, CostMicro: t.CostMicro,
+	}
+	if t.Ordered {
+		row.Flags |= models.Ordered
+	}
+	if row.WakeAt = t.RunAt; t.DelaySeconds > 0 {
+		row.WakeAt = e.now.Add(models.Seconds(int(t.DelaySeconds)))
+	}
+	if t.ExpiresInSeconds > 0 {
+		row.ExpiresAt = max(row.WakeAt, e.now).Add(models.Seconds(int(t.ExpiresInSeconds)))
+	}
+	switch {
+	case len(t.DependsOn) > 0 || t.HasCondition:
+		row.State = models.Pending
+	case row.WakeAt > e.now:
+		row.State = models.Scheduled
+	case t.NeedsApproval:
+		row.Gate = approvalGate
+	case t.Class.Chosen && t.Class.Model == "":
+		row.Gate = models.ModelGate
+	case !e.board.Admits(row):
+		row.Gate = e.board.GateOf(row)
+	}
+	return row
 }
 
 // intern gives classes and lanes their numbers, for a replica that stages rows.
@@ -57,12 +105,25 @@ func (e *Engine) intern(in *Intern) (*Answer, error) {
 			return nil, err
 		}
 		lanes[i] = lane
+		if err := e.mayAfford(in.Env, &item.Class, e.board.ClassNumber(item.Class), budget.Said(item.Dearest.Micro, item.Dearest.Tokens), "body"); err != nil {
+			return nil, err
+		}
+		if err := e.mayTake(in.Env, &NewTask{Class: item.Class, Schema: item.Schema}, "body"); err != nil {
+			return nil, err
+		}
+	}
+	if err := e.mayQueue(in.Env, in.Tasks); err != nil {
+		return nil, err
 	}
 	if len(in.Items) > MostClasses {
 		return nil, e.tooManyClasses(in.Env)
 	}
 	for i, item := range in.Items {
-		answer.Interned = append(answer.Interned, Interned{Class: e.internClass(item.Class), Lane: lanes[i].Number, Kind: lanes[i].Kind})
+		t := NewTask{Class: item.Class, Model: item.Model, Tokens: item.Needed, CostMicro: item.Dearest.Micro}
+		choice := e.assign(in.Env, &t, lanes[i].Kind)
+		answer.Interned = append(answer.Interned, Interned{
+			Class: e.internClass(t.Class), Lane: lanes[i].Number, Kind: lanes[i].Kind, Choice: choice, Defaults: lanes[i].Defaults,
+		})
 	}
 	return answer, nil
 }

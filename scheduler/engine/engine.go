@@ -9,6 +9,7 @@ import (
 	"nightshift/scheduler/board"
 	"nightshift/scheduler/dag"
 	"nightshift/scheduler/estimate"
+	"nightshift/scheduler/route"
 )
 
 // Config is what an engine is made with. Zero fields take the defaults of production.
@@ -19,18 +20,23 @@ type Config struct {
 	MostTimers  int      // near timers (50,000)
 	Slice       int      // rows a cursor moves in a batch (1,000)
 	Address     string   // of this replica, for events
+	// Peak is the most slots of a pool that kinds are foreseen to need in a span of time; nil: the engine's own forecast says.
+	Peak func(pool string, kinds []models.KindName, from, until models.Instant) float64
 }
 
 // Engine decides. It is not safe for concurrent use: whoever holds it calls it from one goroutine.
 type Engine struct {
-	cfg   Config
-	board *board.Board
-	rng   *rand.Rand
-	book  *estimate.Book
-	now   models.Instant
+	cfg    Config
+	board  *board.Board
+	rng    *rand.Rand
+	book   *estimate.Book
+	taught *route.Book // of models
+	now    models.Instant
 
 	freed      freed         // pending with nothing left to wait for, decided by the next batch
 	unparks    []models.Task // parked tasks whose key has room, decided by the next batch
+	modelless  []models.Task // read tasks that wait for a model and are looked at once more
+	rechoose   []models.Task // whose models are chosen anew by this batch
 	cursors    []models.Cursor
 	unfired    []models.End // tasks that ended, of which edges are left to move
 	flows      map[models.ID]*flow
@@ -50,14 +56,22 @@ type Engine struct {
 	conditions map[string]*dag.Condition
 	numbers    numbers
 	plans      plans
+	outlook    outlook
 	counters   *counters
 	reserved   map[models.ID]*reservation // by worker
 	lead       [4]models.Instant          // how far ahead deadlines are looked at, by kind
+	seals      map[int32]models.Instant   // environments that take nothing for now, because somebody looks whether they are empty
 	dirty      bool                       // something may fit a parked claim
 	stirred    bool                       // so it is since the last batch
 	saved      models.Instant
 	swept      models.Instant
-	b          *batch
+	lowered    models.Instant     // when it was last looked at what waits for budgets that downgrade
+	announced  bool               // that this brain decides
+	silent     map[models.ID]bool // workers told to be silent
+	since      models.Instant     // when it took over: signs of life from just before were not saved
+	holding
+	ease ease
+	b    *batch
 }
 
 // numbers are the largest small identities given so far.
@@ -86,8 +100,8 @@ func New(cfg Config) *Engine {
 		cfg.Slice = 1000
 	}
 	return &Engine{
-		cfg: cfg, board: board.New(limits), rng: rand.New(rand.NewChaCha8(cfg.Seed)), book: estimate.NewBook(),
-		ends: map[models.TaskRef]models.Instant{}, told: map[models.ID]bool{}, rows: map[models.ID]*change{}, flows: map[models.ID]*flow{}, want: map[models.TaskRef]bool{}, starts: map[string]*starts{}, reserved: map[models.ID]*reservation{}, counters: newCounters(), plans: newPlans(),
+		cfg: cfg, board: board.New(limits), rng: rand.New(rand.NewChaCha8(cfg.Seed)), book: estimate.NewBook(), taught: route.NewBook(),
+		ends: map[models.TaskRef]models.Instant{}, told: map[models.ID]bool{}, silent: map[models.ID]bool{}, rows: map[models.ID]*change{}, flows: map[models.ID]*flow{}, want: map[models.TaskRef]bool{}, starts: map[string]*starts{}, reserved: map[models.ID]*reservation{}, counters: newCounters(), plans: newPlans(), outlook: newOutlook(),
 	}
 }
 
@@ -101,17 +115,27 @@ func (e *Engine) Limits() (heads, most int) { return e.board.Limits.Heads, e.boa
 // their virtual times; leases the engine did not know get their worker's lease time anew. Parked claims are forgotten:
 // a batch that failed may have answered them without anybody hearing of it, so whoever holds the engine asks them again.
 func (e *Engine) Rebuild(s *models.Snapshot) {
-	old := e.board
+	old, before := e.board, outageOf(s, e.now)
 	e.board = board.Build(old.Limits, s)
 	e.board.Counted = old.Counted
 	e.board.Counted.Rebuilds++
 	e.now = max(e.now, s.Now)
+	if e.since == 0 {
+		e.since = e.now
+	}
 	if len(old.Tenants) > 0 {
 		e.board.KeepClocks(old)
+		e.board.KeepTokens(old, e.now)
+		e.board.KeepModels(old, e.now)
 	}
+	e.restoreHolds(s.Held, old)
 	e.book.Restore(s.Estimates)
+	e.outlook.seen.Restore(s.Corrections)
+	e.outlook.next, e.outlook.watch = nil, newWatch()
+	e.board.Expect(e.learned)
+	e.taught.Restore(s.Models.Seen)
 	for token, lease := range e.board.Leases { // any order: each on its own
-		e.restore(lease, old.Leases[token])
+		e.restore(lease, old.Leases[token], &before)
 	}
 	for _, w := range e.board.Workers { // any order: each on its own
 		if before := old.Workers[w.ID]; before != nil {
@@ -119,10 +143,10 @@ func (e *Engine) Rebuild(s *models.Snapshot) {
 		}
 	}
 	e.restoreSignals(s.Signals)
-	e.restoreSchedules(&s.Schedules)
+	e.restoreSchedules(&s.Schedules, s.Waiting)
 	e.freed = freed{}
 	e.freed.add(s.Freed)
-	e.unparks = nil
+	e.unparks, e.modelless, e.rechoose = nil, nil, nil
 	e.cursors, e.unfired = slices.Clone(s.Cursors), slices.Clone(s.Unfired)
 	e.flows, e.want, e.again = map[models.ID]*flow{}, map[models.TaskRef]bool{}, nil
 	for i := range s.Freed {
@@ -137,6 +161,8 @@ func (e *Engine) Rebuild(s *models.Snapshot) {
 			e.ends[models.TaskRef{Env: f.Env, ID: f.Workflow}] = f.EndsAt
 		}
 	}
+	e.wantSpenders(s)
+	e.board.LookLower()
 	e.numbers = numbers{}
 	for n := range e.board.Tenants { // any order: a maximum
 		e.numbers.tenant = max(e.numbers.tenant, n)
@@ -154,33 +180,24 @@ func (e *Engine) Rebuild(s *models.Snapshot) {
 	e.claims, e.b, e.dirty = nil, nil, true
 }
 
-func (e *Engine) restore(lease, before *board.Lease) {
-	if before != nil {
-		lease.Until, lease.GrantedAt, lease.Charged = before.Until, before.GrantedAt, before.Charged
-		lease.SoftTold, lease.MissedAt, lease.Confirmed, lease.Progress = before.SoftTold, before.MissedAt, before.Confirmed, before.Progress
-		return
-	}
-	lease.Until = e.now.Add(models.Seconds(int(leaseSeconds(lease.Worker))))
-	lease.Confirmed = true
-}
-
-func leaseSeconds(w *board.Worker) int32 {
-	if w == nil || w.LeaseSeconds == 0 {
-		return 30
-	}
-	return w.LeaseSeconds
-}
-
 // Decide turns a batch of commands with the facts they need into one plan and the answers, of which the loop tells none
 // before the plan is committed. If it is not, the board is wrong and must be rebuilt.
 func (e *Engine) Decide(number, epoch int64, facts *models.Facts, cmds []*Command) (*models.Plan, []Reply) {
 	e.begin(number, epoch, facts)
 	e.stirred = false
+	e.openRates()
+	e.keepHours()
+	e.board.BeginPeriods(e.now)
+	e.announce()
 	e.loadFlows()
 	e.decideUnparks()
-	e.decideFreed()
-	e.decideSlices()
-	e.decideSchedules()
+	e.decideChoices()
+	if !e.ease.alone {
+		e.decideFreed()
+		e.decideSlices()
+		e.decideSchedules()
+		e.decideLate()
+	}
 	for _, cmd := range cmds {
 		e.do(cmd)
 	}
@@ -264,8 +281,10 @@ func (e *Engine) verb(cmd *Command) (*Answer, error) {
 		return e.trigger(cmd)
 	case cmd.Backfill != nil:
 		return e.backfill(cmd)
-	case cmd.Trigger != nil:
-		return e.trigger(cmd)
+	case cmd.Recheck != nil:
+		return e.recheck(cmd.Recheck)
+	case cmd.Publish != nil:
+		return e.publish(cmd)
 	case cmd.Tick != nil:
 		return e.tick()
 	}
@@ -283,19 +302,22 @@ func (e *Engine) Commit(effects *models.Effects) []Reply {
 		row := e.freed.rows[id]
 		e.wantFlow(&row)
 	}
+	e.keepDear()
 	e.counters.take(&e.b.notes, e.board.Classes)
+	e.worked()
+	e.announced = true
 	e.b = nil
 	return nil
 }
 
 // Busy says that work of the engine's own waits: the loop runs another batch at once.
 func (e *Engine) Busy() bool {
-	return e.stirred || len(e.freed.rows) > 0 || len(e.unparks) > 0 || len(e.unfired) > 0 || e.dueCursor() >= 0 || len(e.want) > 0 || len(e.again) > 0 || e.plans.agenda.Next() <= e.now
+	return e.stirred || len(e.freed.rows) > 0 || len(e.unparks) > 0 || len(e.modelless) > 0 || e.board.Strays() || len(e.unfired) > 0 || e.dueCursor() >= 0 || len(e.want) > 0 || len(e.again) > 0 || e.plans.next() <= e.now
 }
 
 // NextWake is when time alone makes another batch worthwhile.
 func (e *Engine) NextWake() models.Instant {
-	next := min(e.board.NextTimer(), e.swept+1_000_000, e.plans.agenda.Next())
+	next := min(e.board.NextTimer(), e.board.NextRate(), e.board.NextOpening(), e.board.NextHours(), e.board.NextPeriod(), e.swept+1_000_000, e.plans.next())
 	for _, c := range e.claims {
 		next = min(next, c.cmd.Claim.Until)
 	}
@@ -304,13 +326,17 @@ func (e *Engine) NextWake() models.Instant {
 			next = min(next, c.NextAt)
 		}
 	}
-	return next
+	return max(next, 1) // what is not known yet is looked at now: timers after a rebuild, hours of a lane
 }
 
 // Asks is what the board wants read before the next batch, nil when nothing.
 func (e *Engine) Asks() *models.RefillAsk {
 	ask := &models.RefillAsk{Lines: e.board.LineAsks(200), Timers: e.board.TimerAsk(e.now)}
-	ask.Lines = append(ask.Lines, e.board.KeyAsks(200)...)
+	keyed, due := e.board.KeyAsks(200)
+	ask.Lines, e.unparks = append(ask.Lines, keyed...), append(e.unparks, due...)
+	ask.Lines = append(ask.Lines, e.board.MoneyAsks(200)...)
+	ask.Lines = append(ask.Lines, e.board.ModelAsks(e.cfg.Slice-len(e.modelless))...)
+	ask.Lines = append(ask.Lines, e.board.LowerAsks(e.cfg.Slice-len(e.modelless))...)
 	if len(ask.Lines) == 0 && ask.Timers == nil {
 		return nil
 	}
@@ -320,7 +346,15 @@ func (e *Engine) Asks() *models.RefillAsk {
 // Refilled takes in the answer to Asks.
 func (e *Engine) Refilled(ask *models.RefillAsk, refill *models.Refill) {
 	for i, line := range ask.Lines {
+		if line.Gate == models.ModelGate {
+			e.board.ModelsRead(&line, refill.Lines[i])
+		}
+		if line.Gate == models.ModelGate || line.Lower {
+			e.modelless = append(e.modelless, refill.Lines[i]...)
+			continue
+		}
 		if line.Gate != "" {
+			e.board.Answered(line)
 			e.unparks = append(e.unparks, refill.Lines[i]...)
 			continue
 		}
@@ -339,10 +373,16 @@ func (e *Engine) Check(s *models.Snapshot) error {
 	if err := e.board.Check(s); err != nil {
 		return err
 	}
+	if err := e.checkHeld(s.Held); err != nil {
+		return err
+	}
 	if err := e.checkParked(s.Parked); err != nil {
 		return err
 	}
 	if err := e.checkSchedules(&s.Schedules); err != nil {
+		return err
+	}
+	if err := e.checkFeeds(s.Waiting); err != nil {
 		return err
 	}
 	for i := range s.Freed {
@@ -351,25 +391,4 @@ func (e *Engine) Check(s *models.Snapshot) error {
 		}
 	}
 	return nil
-}
-
-// entropy draws the random part of an id.
-func (e *Engine) entropy() (out [10]byte) {
-	a, b := e.rng.Uint64(), e.rng.Uint64()
-	for i := range 8 {
-		out[i] = byte(a >> (8 * i))
-	}
-	out[8], out[9] = byte(b), byte(b>>8)
-	return out
-}
-
-func (e *Engine) newID() models.ID { return models.NewID(e.now, e.entropy()) }
-
-// token draws 128 random bits.
-func (e *Engine) token() (out models.ID) {
-	a, b := e.rng.Uint64(), e.rng.Uint64()
-	for i := range 8 {
-		out[i], out[8+i] = byte(a>>(8*i)), byte(b>>(8*i))
-	}
-	return out
 }

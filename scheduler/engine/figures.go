@@ -16,6 +16,7 @@ type KindFigures struct {
 	Ready   int64     `json:"ready"`
 	Running int64     `json:"running"`
 	Parked  int64     `json:"parked"`
+	Held    int64     `json:"held"` // of the ready ones, those that a hold keeps from starting anywhere
 	Wait    Histogram `json:"wait"` // seconds from ready to the first start
 	Run     Histogram `json:"run"`  // seconds of attempts that ended, however they did
 }
@@ -53,13 +54,14 @@ type TypeCounts struct {
 	Skipped      int64  `json:"skipped"`
 }
 
-// ModelUse is what attempts reported of a model since this brain began.
+// ModelUse is what attempts reported of a model since this brain began, and what they had been said to cost.
 type ModelUse struct {
 	Model        string  `json:"model"`
 	TokensIn     int64   `json:"tokens_in"`
 	TokensOut    int64   `json:"tokens_out"`
 	TokensCached int64   `json:"tokens_cached"`
 	CostUSD      float64 `json:"cost_usd"`
+	EstimatedUSD float64 `json:"estimated_usd"` // that they were said to cost
 }
 
 // Histogram counts observations at or below each bound; what is above the last bound is in Count alone.
@@ -105,6 +107,9 @@ func (e *Engine) figures(s *Stats) {
 		for _, q := range e.board.Queues(kind) {
 			for _, line := range q.Lines {
 				lane, head := e.board.Lanes[line.ID.Lane], line.Head()
+				if e.board.HeldLine(line) {
+					kinds[kind].Held += line.Ready
+				}
 				if lane == nil || head == nil {
 					continue
 				}
@@ -113,6 +118,7 @@ func (e *Engine) figures(s *Stats) {
 			}
 		}
 	}
+	s.Messages = e.messageFigures()
 	s.Kinds = kinds[:]
 	for k := range lanes {
 		s.Lanes = append(s.Lanes, lanes[k][:]...)

@@ -1,10 +1,8 @@
 package engine
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"nightshift/models"
@@ -14,33 +12,67 @@ import (
 // How much of what is due one batch takes: 10,000 schedules of one second are worked off between ordinary batches.
 const (
 	schedulesAtOnce = 200
-	runsAtOnce      = 1000
+	rowsAtOnce      = 1000    // tasks made and occurrences decided
+	bytesARow       = 8 << 10 // what is larger counts as several
 )
 
-// payloadMost is how large a payload may become by what is filled in.
-const payloadMost = 256 << 10
+// weight is how many rows a run's work counts as.
+func (s *schedule) weight() int { return RunRows(&s.Rule) }
+
+// RunRows is how many rows of a batch a run of a rule counts as: its tasks, or more where they are large. Events stand in the
+// payload of each task that gets them.
+func RunRows(r *models.ScheduleRule) int {
+	n := max(1, int(r.FanOut), int(r.Bytes/bytesARow)) * Portions(r)
+	if r.Event != nil {
+		n += FedTasks(r) * eventsBytes / bytesARow
+	}
+	return n
+}
+
+// due are the first schedules that are due, as many as one batch takes.
+func (e *Engine) dueSchedules() []models.ID {
+	if e.ease.probing {
+		return nil
+	}
+	ids := e.plans.agenda.Due(e.now, e.eased(min(schedulesAtOnce, e.cfg.Slice)))
+	left := e.eased(min(rowsAtOnce, e.cfg.Slice))
+	for i, id := range ids {
+		if left -= e.plans.all[id].weight(); left < 0 && i > 0 {
+			return ids[:i]
+		}
+	}
+	return ids
+}
 
 // appoint says when the schedule is to be looked at next.
 func (e *Engine) appoint(s *schedule) {
 	at := models.Instant(0)
-	if s.waiting != nil && s.running() == 0 || s.state.Until > 0 {
+	if s.Rule.Gathers() && (s.waiting == nil || s.running() > 0) {
+		at, _ = e.dueGathered(s)
+	} else if s.waiting != nil && s.running() == 0 || s.state.Until > 0 {
 		at = max(s.state.Mark, 1) // at once
-	} else if table := s.timetable(); table != nil {
+	} else if table := e.timetable(s); table != nil {
 		if o, ok := table.Next(s.state.Mark.Time()); ok {
 			at = models.InstantOf(o.At)
 		}
+	}
+	if at != 0 && len(e.ease.aside) > 0 {
+		at = max(at, e.restsUntil(s.ID))
 	}
 	e.plans.agenda.Set(s.ID, at)
 }
 
 // timetable is nil while nothing can come of it.
-func (s *schedule) timetable() *calendar.Timetable {
+func (e *Engine) timetable(s *schedule) *calendar.Timetable {
 	if s.table == nil {
 		table, err := calendar.Of(&s.Rule, s.CreatedAt)
 		if err != nil { // it was checked when it was saved
 			return nil
 		}
 		s.table = table
+	}
+	if env := e.board.Envs[s.Env]; env != nil {
+		s.table.Freezes = calendar.FreezesOf(env.Freezes)
 	}
 	if !s.Rule.FromEnd {
 		return s.table
@@ -64,24 +96,43 @@ func (s *schedule) timetable() *calendar.Timetable {
 
 // needSchedules asks for what the schedules do that are due, and for the tasks that a newer run would cancel.
 func (e *Engine) needSchedules(n *models.Need) {
-	for _, id := range e.plans.agenda.Due(e.now, min(schedulesAtOnce, e.cfg.Slice)) {
-		e.needSchedule(n, e.plans.all[id])
+	due := e.dueSchedules()
+	if e.ease.took = (models.ID{}); len(due) > 0 && e.Least() {
+		e.ease.took = due[0]
+	}
+	for _, id := range due {
+		if s := e.plans.all[id]; s == nil || !s.Rule.Gathers() || len(n.Feeds) < feedsAtOnce {
+			e.needSchedule(n, s)
+		}
 	}
 }
 
 func (e *Engine) needSchedule(n *models.Need, s *schedule) {
 	if s != nil {
+		if s.Rule.Gathers() {
+			needGathered(n, s)
+		}
 		e.needRuns(n, s, s.Rule.Overlap)
 	}
 }
 
 func (e *Engine) needRuns(n *models.Need, s *schedule, overlap string) {
 	n.Schedules = append(n.Schedules, s.ref())
+	for _, name := range s.Rule.Marks {
+		n.Watermarks = append(n.Watermarks, models.IdemRef{Env: s.Env, Key: name})
+	}
+	if len(s.Rule.Vars) > 0 && !slices.Contains(n.Variables, s.Env) {
+		n.Variables = append(n.Variables, s.Env)
+	}
 	if overlap != string(calendar.CancelPrevious) {
 		return
 	}
 	for _, r := range s.open {
-		if r.alive() {
+		switch {
+		case !r.alive():
+		case r.Task.IsZero():
+			e.needFlow(n, models.TaskRef{Env: r.Env, ID: r.Workflow})
+		default:
 			n.Tasks = append(n.Tasks, models.TaskRef{Env: r.Env, ID: r.Task})
 		}
 	}
@@ -89,8 +140,8 @@ func (e *Engine) needRuns(n *models.Need, s *schedule, overlap string) {
 
 // decideSchedules makes due what is due, a bounded part of it. What was not read yet waits for the next batch.
 func (e *Engine) decideSchedules() {
-	left := min(runsAtOnce, e.cfg.Slice)
-	for _, id := range e.plans.agenda.Due(e.now, min(schedulesAtOnce, e.cfg.Slice)) {
+	left := e.eased(min(rowsAtOnce, e.cfg.Slice))
+	for _, id := range e.dueSchedules() {
 		s := e.plans.all[id]
 		work, read := e.b.facts.Schedules[s.ref()]
 		if !read {
@@ -102,14 +153,16 @@ func (e *Engine) decideSchedules() {
 	}
 }
 
-// fire decides on what is due of a schedule, at most so many occurrences, and answers how many that were.
+// fire decides on what is due of a schedule, about so many rows, and answers how many that were.
 func (e *Engine) fire(s *schedule, work *models.ScheduleWork, most int) (n int) {
 	e.touch(s)
 	if s.waiting != nil && s.running() == 0 {
 		e.startWaiting(s, work)
-		n++
+		n += s.weight()
 	}
-	if table := s.timetable(); table != nil && n < most {
+	if s.Rule.Gathers() {
+		n += e.fireGathered(s, work)
+	} else if table := e.timetable(s); table != nil && n < most {
 		now := e.now
 		if s.state.Until > 0 {
 			now = s.state.Until
@@ -118,9 +171,16 @@ func (e *Engine) fire(s *schedule, work *models.ScheduleWork, most int) (n int) 
 			Mark: s.state.Mark.Time(), Now: now.Time(), Misfire: calendar.MisfireOf(&s.Rule), Paused: e.standsStill(s), Limit: most - n,
 		})
 		for i := range fires {
-			e.occur(s, work, &fires[i], "timer", e.runID())
+			if n >= most {
+				mark, more = fires[i-1].At, true
+				break
+			}
+			if r := e.occur(s, work, &fires[i], "timer", e.runID()); r.Work().IsZero() {
+				n++
+			} else {
+				n += s.weight()
+			}
 		}
-		n += len(fires)
 		if s.state.Mark, s.state.Until = models.InstantOf(mark), 0; more {
 			s.state.Until = now
 		}
@@ -137,6 +197,8 @@ func (e *Engine) standsStill(s *schedule) string {
 		return fmt.Sprintf("paused by %s: %s", s.state.PausedBy, s.state.PauseReason)
 	case !s.state.Enabled:
 		return "paused by " + s.state.PausedBy
+	case !s.on():
+		return notEnabled
 	case env != nil && env.Paused:
 		return "the environment is paused"
 	case tenant != nil && tenant.Suspended:
@@ -155,17 +217,22 @@ func (e *Engine) occur(s *schedule, work *models.ScheduleWork, f *calendar.Fire,
 		e.meet(s, work, r)
 	}
 	e.record(r)
+	e.expect(s, r)
+	if r.Outcome != "" {
+		e.came(r.Outcome)
+	}
 	s.state.LastRun, s.state.LastOutcome, s.state.LastFor, s.state.LastLateMS = r.ID, r.Outcome, r.ScheduledFor, r.LateMS
 	switch {
 	case r.Outcome == string(calendar.Dispatched):
-		ev := e.scheduleEvent(s, "schedule.fired", "")
-		ev.Task = r.Task
+		e.fired(s, r)
 	case r.Outcome != "":
 		s.state.LastEnd = e.now // an interval that counts from ends goes on from here
 		e.scheduleEvent(s, "schedule.skipped", r.Outcome+": "+r.Cause)
 	}
 	return r
 }
+
+const waitsForRun = "it waits for the run before it"
 
 // meet judges an occurrence against the runs before it, as they stand in this batch.
 func (e *Engine) meet(s *schedule, work *models.ScheduleWork, r *scheduleRun) {
@@ -180,15 +247,13 @@ func (e *Engine) meet(s *schedule, work *models.ScheduleWork, r *scheduleRun) {
 				continue
 			}
 			e.supersede(before, v.Cause)
-			if c := e.open(models.TaskRef{Env: before.Env, ID: before.Task}); c != nil {
-				e.stop(c, v.Cause)
-			}
+			e.stopWork(before, v.Cause)
 		}
 	}
 	r.Outcome, r.Cause = string(v.Outcome), ""
 	switch {
 	case v.Wait:
-		r.Cause = "it waits for the run before it"
+		r.Cause = waitsForRun
 		s.waiting = r
 	case v.Start:
 		e.startRun(s, work, r)
@@ -197,9 +262,16 @@ func (e *Engine) meet(s *schedule, work *models.ScheduleWork, r *scheduleRun) {
 	}
 }
 
+func (e *Engine) fired(s *schedule, r *scheduleRun) {
+	ev := e.scheduleEvent(s, "schedule.fired", "")
+	ev.Task, ev.Workflow = r.Task, r.Workflow
+}
+
 func (e *Engine) supersede(r *scheduleRun, cause string) {
 	r.Outcome, r.Cause = string(calendar.Superseded), cause
+	e.came(r.Outcome)
 	e.record(r)
+	e.heed(r)
 }
 
 // startWaiting lets the run that waited go, unless its time is over or nothing may run.
@@ -218,76 +290,16 @@ func (e *Engine) startWaiting(s *schedule, work *models.ScheduleWork) {
 		r.Outcome = string(calendar.Dispatched)
 		e.startRun(s, work, r)
 	}
+	e.came(r.Outcome)
+	e.heed(r)
 	if s.state.LastRun == r.ID {
 		s.state.LastOutcome, s.state.LastLateMS = r.Outcome, r.LateMS
 	}
 	if r.Outcome == string(calendar.Dispatched) {
-		ev := e.scheduleEvent(s, "schedule.fired", "")
-		ev.Task = r.Task
+		e.fired(s, r)
 		return
 	}
 	e.scheduleEvent(s, "schedule.skipped", r.Outcome+": "+r.Cause)
-}
-
-// startRun makes the work of a run. What can't be made is a failed run.
-func (e *Engine) startRun(s *schedule, work *models.ScheduleWork, r *scheduleRun) {
-	c, err := e.instantiate(s, work, r)
-	if err != nil {
-		r.Outcome, r.Cause = string(calendar.Failed), err.Error()
-		e.runFailed(s)
-		return
-	}
-	r.Task, r.State = c.row.ID, c.row.State
-	s.open = append(s.open, r)
-	e.plans.runs[r.Task] = r
-}
-
-// instantiate makes the task of a run from the stored template.
-func (e *Engine) instantiate(s *schedule, work *models.ScheduleWork, r *scheduleRun) (*change, error) {
-	var t NewTask
-	if err := json.Unmarshal(work.Task, &t); err != nil {
-		return nil, fmt.Errorf("the task can't be read: %w", err)
-	}
-	at, id := r.ScheduledFor.Time(), r.ID.Text(models.RunPrefix)
-	payload, err := calendar.Expand(string(t.Payload), calendar.Values{ScheduledFor: at, RunID: id, PartitionCount: 1}, payloadMost)
-	if err != nil {
-		return nil, err
-	}
-	if t.Payload != nil {
-		t.Payload = json.RawMessage(payload)
-	}
-	if t.Input, err = inputOfRun(t.Input, s.ID.Text(models.SchedulePrefix), id); err != nil {
-		return nil, err
-	}
-	t.ID = e.newID()
-	if r.Origin == "timer" {
-		if spread := calendar.Jitter(s.ID.Text(models.SchedulePrefix), at, int(s.Rule.JitterSeconds)); spread > 0 {
-			t.RunAt = max(e.now, r.ScheduledFor).Add(spread)
-		}
-	}
-	if expires := s.Rule.ExpireSeconds; expires > 0 && !strings.HasPrefix(r.Origin, "backfill:") {
-		t.ExpiresInSeconds = int32(max(1, expires-r.LateMS/1000))
-	}
-	submit := &Submit{Env: s.Env, Tasks: []NewTask{t}, Single: true, InBatch: true}
-	placements, err := e.resolve(submit)
-	if err != nil {
-		return nil, err
-	}
-	c := e.makeTask(submit, placements[0], nil)
-	e.enterNew(c, &submit.Tasks[0])
-	return c, nil
-}
-
-// inputOfRun notes in a task's input which run made it.
-func inputOfRun(input json.RawMessage, schedule, run string) (json.RawMessage, error) {
-	members := map[string]json.RawMessage{}
-	if len(input) > 0 {
-		if err := json.Unmarshal(input, &members); err != nil {
-			return nil, fmt.Errorf("the task's input can't be read: %w", err)
-		}
-	}
-	members["schedule_id"], members["run_id"] = json.RawMessage(`"`+schedule+`"`), json.RawMessage(`"`+run+`"`)
-	return json.Marshal(members)
 }
 
 // runID is later than any before it, so that the runs of one batch are listed in their order.
@@ -303,4 +315,11 @@ func (e *Engine) runID() models.ID {
 	}
 	e.plans.last = id
 	return id
+}
+
+// placement is how much later than its moment an occurrence starts: the place of its schedule in the window it may be
+// moved in, and its own jitter.
+func (e *Engine) placement(s *schedule, at models.Instant) time.Duration {
+	id := s.ID.Text(models.SchedulePrefix)
+	return e.placed(s, at) + calendar.Jitter(id, at.Time(), int(s.Rule.JitterSeconds))
 }

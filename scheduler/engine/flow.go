@@ -9,6 +9,7 @@ import (
 // flow is a workflow the brain has in hand: its counts follow every move of its tasks.
 type flow struct {
 	row    models.Workflow
+	first  bool // finish_first: its work goes before that of workflows that came later
 	fresh  bool // made by this batch
 	dirty  bool // the saved counts are behind
 	inHand bool // touched in this batch
@@ -35,14 +36,21 @@ func (e *Engine) loadFlows() {
 		delete(e.want, ref)
 		if e.flows[ref.ID] == nil {
 			f := &flow{row: e.b.facts.Workflows[ref]}
+			f.first = finishesFirst(f.row.Input)
 			e.flows[ref.ID] = f
 			e.touchFlow(f)
-			e.judgeSpend(f)
+			e.weighFlow(f)
+			e.shut(f.row.Env, f.row.ID, models.FlowSpent, false) // what an earlier version shut is judged task by task
 			e.dirty = true
 		}
 	}
 	for _, ref := range e.asked { // those that were not found do not exist
-		delete(e.want, ref)
+		if delete(e.want, ref); e.flows[ref.ID] == nil {
+			if e.b.gone == nil {
+				e.b.gone = map[models.ID]bool{}
+			}
+			e.b.gone[ref.ID] = true
+		}
 	}
 	e.asked = nil
 }
@@ -65,16 +73,19 @@ func (e *Engine) flowFor(s *Submit, answer *Submitted) (*flow, error) {
 	if s.Into.IsZero() {
 		return e.bornFlow(s.Env, s.Workflow, int64(len(s.Tasks)), answer)
 	}
-	f := e.flows[s.Into]
+	return e.growFlow(models.TaskRef{Env: s.Env, ID: s.Into}, s.Grown, int64(len(s.Tasks)), answer)
+}
+
+// growFlow is a workflow that n tasks are added to. Their keys were looked at when it had grown so often.
+func (e *Engine) growFlow(ref models.TaskRef, grown int32, n int64, answer *Submitted) (*flow, error) {
+	f := e.flows[ref.ID]
 	switch {
-	case f == nil || f.row.Env != s.Env:
-		return nil, models.Errorf(models.NotFound, "there is no workflow %s", s.Into.Text(models.WorkflowPrefix))
-	case f.row.State.Final() || f.row.Cancelling:
-		return nil, models.Errorf(models.StateConflict, "the workflow is %s: it grows only while it runs", f.row.State)
-	case f.row.Grown != s.Grown:
+	case f == nil || f.row.Env != ref.Env:
+		return nil, models.Errorf(models.NotFound, "there is no workflow %s", ref.ID.Text(models.WorkflowPrefix))
+	case f.row.Grown != grown:
 		return nil, models.Errorf(models.Stale, "tasks were added to the workflow meanwhile")
 	}
-	if err := f.takes(int64(len(s.Tasks)), 0); err != nil {
+	if err := Grows(&f.row, n); err != nil {
 		return nil, err
 	}
 	f.row.Grown++
@@ -87,14 +98,26 @@ func (e *Engine) flowFor(s *Submit, answer *Submitted) (*flow, error) {
 	return f, nil
 }
 
+// Grows says why n tasks cannot be added to a workflow.
+func Grows(row *models.Workflow, n int64) error {
+	if row.State.Final() || row.Cancelling {
+		state := row.State.String()
+		if row.Cancelling {
+			state = "being cancelled"
+		}
+		return models.Errorf(models.StateConflict, "the workflow is %s: it grows only while it runs", state)
+	}
+	return takes(row, n, 0)
+}
+
 // bornFlow makes the workflow of a submit of n tasks.
 func (e *Engine) bornFlow(env int32, w *NewWorkflow, n int64, answer *Submitted) (*flow, error) {
 	if w == nil {
 		return nil, nil
 	}
-	f := &flow{fresh: true, row: models.Workflow{
+	f := &flow{fresh: true, first: finishesFirst(w.Input), row: models.Workflow{
 		Env: env, ID: w.ID, Name: w.Name, Priority: w.Priority, Input: w.Input, CreatedAt: e.now, UpdatedAt: e.now,
-		Stops: w.Stops, Budget: w.Budget, RerunOf: w.RerunOf,
+		Stops: w.Stops, Budget: w.Budget, RerunOf: w.RerunOf, Items: w.Items,
 	}}
 	if err := f.takes(n, 0); err != nil {
 		return nil, err
@@ -103,10 +126,22 @@ func (e *Engine) bornFlow(env int32, w *NewWorkflow, n int64, answer *Submitted)
 		e.ends[models.TaskRef{Env: env, ID: w.ID}] = f.row.EndsAt
 	}
 	e.flows[w.ID] = f
+	e.weighFlow(f)
 	e.touchFlow(f)
+	if !w.Schedule.IsZero() {
+		e.b.plan.Schedules.Tasks = append(e.b.plan.Schedules.Tasks, models.ScheduleTask{Env: env, Schedule: w.Schedule, Task: w.ID})
+	}
 	e.b.plan.Events = append(e.b.plan.Events, models.Event{Env: env, Name: "workflow.started", At: e.now, Workflow: w.ID, State: models.WorkflowRunning.String()})
 	e.b.fill = append(e.b.fill, func() { row := f.row; answer.Workflow = &row })
 	return f, nil
+}
+
+// ownFlow is the workflow that a task is made in: that of the body, or one of its own, which has the task's budget.
+func (e *Engine) ownFlow(env int32, t *NewTask, body *flow) (*flow, error) {
+	if t.Own == nil || body != nil {
+		return body, nil
+	}
+	return e.bornFlow(env, t.Own, 1, &Submitted{})
 }
 
 // bornCount counts a task that was just made.
@@ -133,9 +168,6 @@ func (e *Engine) countFlow(c *change, from, to models.State) {
 	f.row.Counts[from]--
 	f.row.Counts[to]++
 	f.dirty = true
-	if from.Live() != to.Live() && f.row.Budget.Limited() {
-		e.judgeSpend(f)
-	}
 	f.ends = f.ends || c.row.Has(models.HasDependants) && (to.Final() || to == models.DeadLetter)
 	e.touchFlow(f)
 }
@@ -150,6 +182,7 @@ func (e *Engine) judgeFlows() {
 		state, known := e.stateOf(f, waiting[f.row.ID] || len(e.unfired) > 0) // edges left to move may free what waits
 		if known {
 			e.setFlow(f, state)
+			e.flowMoved(f)
 		} else if f.ends || len(e.unfired) > 0 {
 			e.again = append(e.again, f)
 		}
@@ -166,6 +199,8 @@ func (e *Engine) stateOf(f *flow, waiting bool) (state models.WorkflowState, kno
 	broken := c[models.Failed]+c[models.DeadLetter] > 0
 	live := c[models.Staged] + c[models.Running] + c[models.CancelRequested]
 	switch {
+	case c[models.DeadLetter] > 0 && e.redriving(f.row.ID) && !f.row.Cancelling && gate&models.FlowPaused == 0:
+		return models.WorkflowRunning, true
 	case c.Left() == 0:
 	case gate&models.FlowPaused != 0 && !f.row.Cancelling:
 		return models.WorkflowPaused, true
@@ -235,6 +270,7 @@ func (e *Engine) saveFlows() {
 		}
 		if f.row.State.Final() && !f.inHand && !f.dirty {
 			delete(e.flows, id)
+			e.board.LetGoFlow(id)
 		}
 	}
 }

@@ -28,6 +28,9 @@ func (e *Engine) heartbeat(h *Heartbeat) (*Answer, error) {
 			answer.Beaten.Leases[i] = BeatenLease{Token: beat.Token}
 			continue
 		}
+		if err := holdsSession(lease, h.Session); err != nil {
+			return nil, err
+		}
 		listed[lease] = true
 		answer.Beaten.Leases[i] = e.beat(lease, beat)
 	}
@@ -44,7 +47,7 @@ func (e *Engine) seen(w *board.Worker, h *Heartbeat) {
 	}
 	if h.Models != nil {
 		row := w.Worker
-		row.Models, row.UpdatedAt = h.Models, e.now
+		row.Models, row.AnyModel, row.UpdatedAt = h.Models, false, e.now
 		e.board.PutWorker(row)
 		e.b.plan.Workers = append(e.b.plan.Workers, row)
 		e.dirty = true
@@ -58,6 +61,7 @@ func (e *Engine) beat(lease *board.Lease, beat *Beat) BeatenLease {
 	lease.Confirmed, lease.MissedAt = true, 0
 	if len(beat.Progress) > 0 {
 		lease.Progress = beat.Progress
+		e.event(e.enlist(row), "task.progress")
 	}
 	if len(beat.Progress) > 0 || len(beat.Checkpoint) > 0 {
 		e.keep(models.Progress{Env: row.Env, Task: row.ID, Progress: beat.Progress, Checkpoint: beat.Checkpoint})
@@ -81,7 +85,7 @@ func (e *Engine) beat(lease *board.Lease, beat *Beat) BeatenLease {
 func (e *Engine) accrue(lease *board.Lease) {
 	if lease.Worker != nil {
 		ahead := e.board.Clock(lease.Pool, lease.Kind).Ahead()
-		e.board.Correct(lease, (ahead+e.now.Sub(lease.Row().StartedAt).Seconds())*lease.Rate)
+		e.board.Correct(lease, (ahead+e.used(lease))*lease.Rate)
 	}
 }
 
@@ -96,7 +100,7 @@ func (e *Engine) releaseMissing(w *board.Worker, listed map[*board.Lease]bool) {
 			lease.MissedAt = e.now
 		case e.now-lease.MissedAt >= half:
 			e.b.notes.lost[lostNeverArrived]++
-			e.release(lease)
+			e.release(lease, nil)
 		}
 	}
 }

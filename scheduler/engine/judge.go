@@ -25,6 +25,18 @@ func (e *Engine) judge(cmd *Command) (*Answer, error) {
 		return nil, models.Errorf(models.StateConflict, "the task has not run: there is nothing to judge")
 	}
 	q := models.Quality{Env: x.Env, Task: x.Task, Source: x.Source, Score: x.Score, At: e.now}
+	var before *float64
+	if known, ok := e.b.facts.Qualities[models.QualityRef{Env: q.Env, Task: q.Task, Source: q.Source}]; ok {
+		before = &known
+	}
+	for i := range e.b.plan.Qualities {
+		if o := &e.b.plan.Qualities[i]; o.Env == q.Env && o.Task == q.Task && o.Source == q.Source {
+			before = &o.Score
+		}
+	}
+	if class := e.board.Classes[row.Class]; class != nil {
+		e.judged(e.board.TenantOf(row.Env), class.Type, class.Model, q.Score, before)
+	}
 	e.b.plan.Qualities = slices.DeleteFunc(e.b.plan.Qualities, func(o models.Quality) bool {
 		return o.Env == q.Env && o.Task == q.Task && o.Source == q.Source
 	})

@@ -18,6 +18,8 @@ func (e *Engine) look(l *Look) (*Answer, error) {
 		out.Live = e.live(l.Live)
 	case l.Lanes != 0:
 		out.Lanes = e.laneStats(l.Lanes)
+	case l.Heads != 0:
+		out.Heads, err = e.heads(l.Heads)
 	case l.Workers:
 		out.Workers = e.workerStats()
 	case l.Stats:
@@ -26,6 +28,16 @@ func (e *Engine) look(l *Look) (*Answer, error) {
 		out.Shares = e.shares()
 	case l.Locks != 0:
 		out.Locks = e.locks(l.Locks)
+	case l.Queues != 0:
+		out.Queues = e.queueStats(l.Queues)
+	case l.Budgets != nil:
+		out.Budgets, err = e.budgetFigures(l.Budgets)
+	case l.Ahead != nil:
+		out.Ahead, err = e.lookAhead(l.Ahead)
+	case l.Models != nil:
+		out.Models = e.lookModels(*l.Models)
+	case l.Route != nil:
+		out.Routed, err = e.routed(l.Route)
 	default:
 		err = models.Errorf(models.InvalidRequest, "the command looks at nothing")
 	}
@@ -40,6 +52,12 @@ func (e *Engine) live(refs []models.TaskRef) []LiveTask {
 	for _, ref := range refs {
 		if held := e.board.Held(ref.ID); held != nil && held.Row.Env == ref.Env && held.Lease != nil {
 			out = append(out, LiveTask{Ref: ref, LeaseUntil: held.Lease.Until, Progress: held.Lease.Progress})
+			continue
+		}
+		if row := e.peek(ref); row != nil && row.State == models.Ready && row.Gate == "" {
+			if until := e.leavesAt(row); until > 0 {
+				out = append(out, LiveTask{Ref: ref, HeldUntil: until})
+			}
 		}
 	}
 	return out
@@ -64,7 +82,7 @@ func (e *Engine) laneStats(env int32) []LaneStats {
 	for _, lane := range e.board.LanesOf(env) {
 		out = append(out, LaneStats{
 			Lane: lane.Number, Env: env, Depth: lane.Depth + lane.Parked, Parked: lane.Parked, Running: int64(lane.Running),
-			OldestReady: int64(oldest[lane.Number]), InPerSecond: lane.In.PerSecond(e.now), OutPerSecond: lane.Out.PerSecond(e.now),
+			OldestReady: int64(oldest[lane.Number]), InPerSecond: lane.In.PerSecond(e.now), OutPerSecond: lane.Out.PerSecond(e.now), Held: e.laneHolds(lane),
 		})
 	}
 	return out

@@ -26,8 +26,18 @@ type MarkMove struct {
 // MarkKey begins the concurrency key that a task with a watermark holds: one of them runs at a time.
 const MarkKey = "watermark:"
 
+// MarkOf is the name of the watermark that a task moves; empty: none.
+func MarkOf(row *models.Task) string {
+	for need := range row.Keys() {
+		if name, ok := strings.CutPrefix(need.Name, MarkKey); ok && !need.Rate() {
+			return name
+		}
+	}
+	return ""
+}
+
 func (e *Engine) needMark(n *models.Need, row *models.Task) {
-	if name, ok := strings.CutPrefix(row.LimitKey, MarkKey); ok {
+	if name := MarkOf(row); name != "" {
 		n.Watermarks = append(n.Watermarks, models.IdemRef{Env: row.Env, Key: name})
 	}
 	if row.Has(models.HasPolicy) {
@@ -50,13 +60,13 @@ func (e *Engine) marked(env int32, name string) models.Watermark {
 
 // moveMark moves the watermark of a task with its success; it says why not where another version stands.
 func (e *Engine) moveMark(row *models.Task, to *MarkMove) *models.TaskError {
-	name, ok := strings.CutPrefix(row.LimitKey, MarkKey)
-	if !ok {
+	name := MarkOf(row)
+	if name == "" {
 		return &models.TaskError{Class: "internal", Message: "the task names no watermark that its result could move"}
 	}
 	m := e.marked(row.Env, name)
 	if to.Version != nil && *to.Version != m.Version {
-		return &models.TaskError{Class: "internal", Message: fmt.Sprintf("state_conflict: the watermark %s has the version %d, not %d", name, m.Version, *to.Version)}
+		return &models.TaskError{Class: "state_conflict", Message: fmt.Sprintf("the watermark %s has the version %d, not %d", name, m.Version, *to.Version)}
 	}
 	e.putMark(m, to.Value)
 	return nil

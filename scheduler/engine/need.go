@@ -18,14 +18,17 @@ func (e *Engine) Need(cmds []*Command) *models.Need {
 	slices.SortFunc(n.Workflows, func(a, b models.TaskRef) int { return a.ID.Compare(b.ID) })
 	n.Workflows = n.Workflows[:min(len(n.Workflows), flowsABatch)]
 	e.asked = slices.Clone(n.Workflows)
-	if i := e.dueCursor(); i >= 0 {
+	if i := e.dueCursor(); i >= 0 && !e.ease.alone {
 		n.Slices = append(n.Slices, models.SliceNeed{Cursor: e.cursors[i], Limit: e.sliceSize(&e.cursors[i])})
-		if c := e.cursors[i]; c.Kind == models.CancelWorkflow || c.Kind == models.RankWorkflow {
+		if c := e.cursors[i]; c.Kind == models.CancelWorkflow || c.Kind == models.RankWorkflow || c.Kind == models.RedriveWorkflow {
 			e.needFlow(n, models.TaskRef{Env: c.Env, ID: c.Target})
 		}
 	}
 	e.needJudged(n)
-	e.needSchedules(n)
+	e.needChoices(n)
+	if !e.ease.alone {
+		e.needSchedules(n)
+	}
 	for _, cmd := range cmds {
 		e.need(n, cmd)
 	}
@@ -37,8 +40,7 @@ func (e *Engine) need(n *models.Need, cmd *Command) {
 	case cmd.Submit != nil:
 		e.needSubmit(n, cmd)
 	case cmd.Flip != nil:
-		needOnce(n, cmd.Flip.Once)
-		n.Stagings = append(n.Stagings, cmd.Flip.Staging)
+		e.needFlip(n, cmd.Flip)
 	case cmd.Heartbeat != nil && !cmd.Heartbeat.Task.IsZero():
 		n.Tasks = append(n.Tasks, models.TaskRef{Env: cmd.Heartbeat.Env, ID: cmd.Heartbeat.Task})
 	case cmd.Settle != nil:
@@ -54,6 +56,7 @@ func (e *Engine) need(n *models.Need, cmd *Command) {
 		n.Tasks = append(n.Tasks, models.TaskRef{Env: cmd.Discard.Env, ID: cmd.Discard.Task})
 		needDone(n, cmd)
 	case cmd.Bulk != nil:
+		needOnce(n, cmd.Bulk.Once)
 		needDone(n, cmd)
 	case cmd.Approve != nil:
 		n.Tasks = append(n.Tasks, models.TaskRef{Env: cmd.Approve.Env, ID: cmd.Approve.Task})
@@ -65,6 +68,7 @@ func (e *Engine) need(n *models.Need, cmd *Command) {
 		needDone(n, cmd)
 	case cmd.Judge != nil:
 		n.Tasks = append(n.Tasks, models.TaskRef{Env: cmd.Judge.Env, ID: cmd.Judge.Task})
+		n.Qualities = append(n.Qualities, models.QualityRef{Env: cmd.Judge.Env, Task: cmd.Judge.Task, Source: cmd.Judge.Source})
 	case cmd.Mark != nil:
 		n.Watermarks = append(n.Watermarks, models.IdemRef{Env: cmd.Mark.Env, Key: cmd.Mark.Name})
 		needDone(n, cmd)
@@ -72,11 +76,13 @@ func (e *Engine) need(n *models.Need, cmd *Command) {
 		e.needSpawn(n, cmd.Spawn)
 	case cmd.Configure != nil:
 		needOnce(n, cmd.Configure.Once)
+		needVariables(n, cmd.Configure)
 	case cmd.Look != nil && cmd.Look.Explain != nil:
-		n.Tasks = append(n.Tasks, *cmd.Look.Explain)
+		e.needExplained(n, *cmd.Look.Explain)
+	case cmd.Look != nil:
+		e.needLive(n, cmd.Look.Live)
 	case cmd.Steer != nil:
-		e.needFlow(n, models.TaskRef{Env: cmd.Steer.Env, ID: cmd.Steer.Workflow})
-		needDone(n, cmd)
+		e.needSteer(n, cmd)
 	case cmd.Skip != nil:
 		n.Tasks = append(n.Tasks, models.TaskRef{Env: cmd.Skip.Env, ID: cmd.Skip.Task})
 	case cmd.Trigger != nil:
@@ -89,6 +95,10 @@ func (e *Engine) need(n *models.Need, cmd *Command) {
 		if s := e.plans.all[cmd.Backfill.Schedule]; s != nil {
 			e.needRuns(n, s, cmd.Backfill.Overlap)
 		}
+	case cmd.Recheck != nil:
+		e.needRecheck(n, cmd.Recheck)
+	case cmd.Publish != nil:
+		e.needPublish(n, cmd)
 	case cmd.Tick != nil:
 		e.needTick(n)
 	}
@@ -109,6 +119,22 @@ func needOnce(n *models.Need, once *Once) {
 func (e *Engine) needFlow(n *models.Need, ref models.TaskRef) {
 	if e.flows[ref.ID] == nil && !slices.Contains(n.Workflows, ref) {
 		n.Workflows = append(n.Workflows, ref)
+	}
+}
+
+func (e *Engine) needSteer(n *models.Need, cmd *Command) {
+	e.needFlow(n, models.TaskRef{Env: cmd.Steer.Env, ID: cmd.Steer.Workflow})
+	needDone(n, cmd)
+	if cmd.Steer.Retry {
+		n.Slices = append(n.Slices, models.SliceNeed{Cursor: redriveOf(cmd), Limit: e.cfg.Slice})
+	}
+}
+
+func (e *Engine) needFlip(n *models.Need, x *Flip) {
+	needOnce(n, x.Once)
+	n.Stagings = append(n.Stagings, x.Staging)
+	if !x.Into.IsZero() {
+		e.needFlow(n, models.TaskRef{Env: x.Env, ID: x.Into})
 	}
 }
 
@@ -146,6 +172,16 @@ func (e *Engine) needSettle(n *models.Need, s *Settle) {
 	for i := range s.Results {
 		r := &s.Results[i]
 		lease := e.board.Leases[r.Token]
+		if lease != nil && (r.Outcome != models.AttemptSucceeded || r.Mark != nil || r.Items != nil) {
+			e.needCounted(n, lease.Row())
+		}
+		if lease != nil && lease.Row().Has(models.ChoosesModel) && r.Error != nil && r.Error.Class == "quality_too_low" {
+			n.Choices = append(n.Choices, models.TaskRef{Env: lease.Row().Env, ID: lease.Row().ID})
+		}
+		if lease != nil && lease.Row().Has(models.Itemized) {
+			e.needItems(n, lease.Row())
+			continue
+		}
 		switch {
 		case lease == nil && !r.Task.ID.IsZero():
 			n.Tokens = append(n.Tokens, models.TokenRef{Env: r.Task.Env, Task: r.Task.ID, Token: r.Token})
@@ -163,6 +199,13 @@ func (e *Engine) needSettle(n *models.Need, s *Settle) {
 	}
 }
 
+// needCounted asks for the workflow whose budget says whether a task is tried again.
+func (e *Engine) needCounted(n *models.Need, row *models.Task) {
+	if row.Has(models.SpendsFlow) {
+		e.needFlow(n, models.TaskRef{Env: row.Env, ID: row.Workflow})
+	}
+}
+
 // needTick asks for the retry policies of what may time out before the next sweep.
 func (e *Engine) needTick(n *models.Need) {
 	for _, lease := range e.board.Leases { // any order: sorted below
@@ -171,6 +214,19 @@ func (e *Engine) needTick(n *models.Need) {
 		if near && row.Has(models.HasPolicy) {
 			n.Policies = append(n.Policies, models.TaskRef{Env: row.Env, ID: row.ID})
 		}
+		if near && row.Has(models.Itemized) {
+			n.Items = append(n.Items, models.TaskRef{Env: row.Env, ID: row.ID})
+		}
 	}
+	slices.SortFunc(n.Items, func(a, b models.TaskRef) int { return a.ID.Compare(b.ID) })
 	slices.SortFunc(n.Policies, func(a, b models.TaskRef) int { return a.ID.Compare(b.ID) })
+}
+
+// needLive reads the tasks that somebody looks at and the board does not hold.
+func (e *Engine) needLive(n *models.Need, refs []models.TaskRef) {
+	for _, ref := range refs {
+		if e.board.Held(ref.ID) == nil {
+			n.Tasks = append(n.Tasks, ref)
+		}
+	}
 }

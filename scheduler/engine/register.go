@@ -34,7 +34,7 @@ func (e *Engine) register(cmd *Command) (*Answer, error) {
 			continue
 		}
 		e.b.notes.lost[lostReplaced]++
-		e.release(lease)
+		e.release(lease, nil)
 	}
 	e.joined(row)
 	return &Answer{Worker: &row}, nil
@@ -42,6 +42,7 @@ func (e *Engine) register(cmd *Command) (*Answer, error) {
 
 func (e *Engine) joined(row models.Worker) {
 	e.board.PutWorker(row)
+	e.outlook.poolsChanged(e.now)
 	e.b.plan.Workers = append(e.b.plan.Workers, row)
 	e.b.plan.Events = append(e.b.plan.Events, models.Event{Env: row.Env, Name: "worker.joined", At: e.now, Worker: row.ID, Pool: row.Pool})
 	e.dirty = true
@@ -71,11 +72,12 @@ func (e *Engine) retire(cmd *Command) (*Answer, error) {
 	}
 	for _, lease := range slices.Clone(w.Leases) {
 		e.b.notes.lost[lostWorkerGone]++
-		e.release(lease)
+		e.release(lease, nil)
 	}
 	row.State = models.WorkerGone
 	e.b.plan.Workers = append(e.b.plan.Workers, row)
 	e.board.DropWorker(w)
+	e.outlook.poolsChanged(e.now)
 	e.workerEvent(w, "worker.lost")
 	return &Answer{Worker: &row}, nil
 }

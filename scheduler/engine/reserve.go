@@ -27,7 +27,7 @@ type reservation struct {
 func (e *Engine) reserve() {
 	for worker, r := range e.reserved { // any order: each on its own
 		w := e.board.Workers[worker]
-		if e.waiting(r) == nil || w == nil || w.State != models.WorkerActive {
+		if entry := e.waiting(r); entry == nil || w == nil || w.State != models.WorkerActive || e.board.Gate(e.board.Line(board.LineOf(&entry.Row))) != "" || e.board.Short(&entry.Row) != nil {
 			delete(e.reserved, worker)
 		}
 	}
@@ -65,7 +65,7 @@ func (e *Engine) starving(taken map[models.ID]bool) []*board.Entry {
 			}
 			for _, line := range g.Lines {
 				head := line.Head()
-				if head != nil && !taken[head.Row.ID] && g.Misfit > head.Row.ReadyAt && e.now-head.Row.ReadyAt > agedAfter[kind] && e.board.Open(&head.Row) {
+				if head != nil && !taken[head.Row.ID] && g.Misfit > head.Row.ReadyAt && e.now-head.Row.ReadyAt > board.AgedAfter(kind) && e.board.Open(&head.Row) && e.board.Gate(line) == "" {
 					out = append(out, head)
 				}
 			}
@@ -199,7 +199,7 @@ func (e *Engine) redeem(w *board.Worker, r *ration) (*board.Entry, []int) {
 		return nil, nil
 	}
 	line, class := e.board.Line(board.LineOf(&entry.Row)), e.board.Classes[entry.Row.Class]
-	if line == nil || e.board.Gate(line) != "" || !e.board.Open(&entry.Row) || !r.allows(lane.Kind, class) {
+	if line == nil || e.board.Gate(line) != "" || e.board.HeldOn(w, lane.Kind, lane) != nil || !e.board.Open(&entry.Row) || !r.allows(lane.Kind, class) {
 		return nil, nil
 	}
 	cards, ok := w.Use.Room(&w.Worker, lane.Kind, class)

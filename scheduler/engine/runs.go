@@ -9,23 +9,63 @@ import (
 	"nightshift/scheduler/calendar"
 )
 
-// runMoved follows the work of a run to its end, and back where a dead letter gets another life.
+// runMoved follows the task of a run to its end, and back where a dead letter gets another life.
 func (e *Engine) runMoved(c *change) {
-	r := e.plans.runs[c.row.ID]
-	if r == nil {
-		return
+	if r := e.plans.runs[c.row.ID]; r != nil {
+		if c.row.State == models.Succeeded || c.row.State == models.Failed {
+			e.learnRun(r, &c.row, nil)
+		}
+		e.workMoved(r, c.row.State)
 	}
+}
+
+// flowMoved follows the workflow of a run likewise.
+func (e *Engine) flowMoved(f *flow) {
+	if r := e.plans.runs[f.row.ID]; r != nil {
+		if to := f.asTask(); to != r.State {
+			if to == models.Succeeded || to == models.Failed {
+				e.learnRun(r, nil, f)
+			}
+			e.workMoved(r, to)
+		}
+	}
+}
+
+// asTask is where a workflow stands in the words of tasks. A failed one of which something may still move again is a dead
+// letter; one of which nothing started in time has expired.
+func (f *flow) asTask() models.State {
+	c := &f.row.Counts
+	switch f.row.State {
+	case models.WorkflowFailed:
+		if c.Left() > 0 || c[models.DeadLetter] > 0 {
+			return models.DeadLetter
+		}
+		return models.Failed
+	case models.WorkflowCancelled:
+		return models.Cancelled
+	case models.WorkflowSucceeded:
+		if c[models.Expired] > 0 && c[models.Succeeded] == 0 {
+			return models.Expired
+		}
+		return models.Succeeded
+	}
+	return models.Running
+}
+
+// workMoved notes where the work of a run stands now.
+func (e *Engine) workMoved(r *scheduleRun, to models.State) {
 	s := r.of
 	wasDead := r.State == models.DeadLetter
-	r.State = c.row.State
+	r.State = to
 	e.record(r)
 	if r.State.Final() {
 		r.FinishedAt = e.now
-		delete(e.plans.runs, r.Task)
+		delete(e.plans.runs, r.Work())
 		s.open = slices.DeleteFunc(s.open, func(o *scheduleRun) bool { return o == r })
 	}
 	if r.State == models.Expired && r.Outcome == string(calendar.Dispatched) {
 		r.Outcome, r.Cause = string(calendar.Expired), "it did not start in time"
+		e.came(r.Outcome)
 		if s.state.LastRun == r.ID {
 			s.state.LastOutcome = r.Outcome
 		}
@@ -36,6 +76,7 @@ func (e *Engine) runMoved(c *change) {
 	case (r.State == models.Failed || r.State == models.DeadLetter) && !wasDead:
 		e.runFailed(s)
 	}
+	e.heed(r)
 	if !wasDead && (r.State.Final() || r.State == models.DeadLetter) {
 		s.state.LastEnd = e.now
 	}
@@ -58,6 +99,9 @@ func (e *Engine) trigger(cmd *Command) (*Answer, error) {
 	x := cmd.Trigger
 	if answer, err := e.replay(x.Once); answer != nil || err != nil {
 		return answer, err
+	}
+	if x.Dry {
+		return e.rehearseRun(x)
 	}
 	s, work, err := e.runnable(x.Env, x.Schedule)
 	if err != nil {
@@ -110,13 +154,16 @@ func (e *Engine) checkSchedules(s *models.ScheduleSnapshot) error {
 		}
 	}
 	for _, row := range s.Runs {
-		got := e.plans.runs[row.Task]
-		if row.Task.IsZero() {
+		got := e.plans.runs[row.Work()]
+		if row.Work().IsZero() {
 			got = e.plans.all[row.Schedule].waiting
 		}
 		if got == nil || got.ID != row.ID || got.Outcome != row.Outcome || got.alive() != (&scheduleRun{Run: row}).alive() {
 			return fmt.Errorf("run %x: %+v is kept, the row says %+v", row.ID, got, row)
 		}
+	}
+	if err := e.checkDues(s); err != nil {
+		return err
 	}
 	if len(s.Runs) != len(e.plans.runs)+waiting {
 		return fmt.Errorf("%d runs are open and %d wait, the rows say %d", len(e.plans.runs), waiting, len(s.Runs))

@@ -275,7 +275,7 @@ func TestNamesAreOnesOwnAndVersionsRise(t *testing.T) {
 func TestATakeoverNeitherDoublesNorLosesAnOccurrence(t *testing.T) {
 	for seed := range uint64(6) {
 		rng := rand.New(rand.NewPCG(seed, 5))
-		w := newWorld(t, engine.Config{Slice: 3})
+		w := worldOn(t, engine.Config{Slice: 3}, bothOn(seed < 2))
 		began := w.now
 		var all []models.TaskRef
 		for i := range 12 {
@@ -337,9 +337,9 @@ func TestATakeoverNeitherDoublesNorLosesAnOccurrence(t *testing.T) {
 }
 
 // crash runs a batch whose commit fails, and begins anew from the rows.
-func (w *world) crash(code models.Code, happened bool) {
+func (w *world) crash(code models.Code, happened bool, more ...*engine.Command) {
 	w.t.Helper()
-	cmds := []*engine.Command{{Tick: &engine.Tick{}}}
+	cmds := append([]*engine.Command{{Tick: &engine.Tick{}}}, more...)
 	facts, err := w.store.Facts(w.ctx, w.engine.Need(cmds))
 	w.must(err)
 	plan, _ := w.engine.Decide(w.batch+1, w.epoch, facts, cmds)

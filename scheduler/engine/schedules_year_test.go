@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"nightshift/models"
+	"nightshift/models/storetest"
 	"nightshift/scheduler/calendar"
 	"nightshift/scheduler/engine"
 )
@@ -58,7 +59,7 @@ func TestAYearOfSchedulesWithBrainsThatDie(t *testing.T) {
 	if *year {
 		n, days = 500, 365
 	}
-	w := newWorld(t, engine.Config{})
+	w := worldOn(t, engine.Config{}, storetest.Lone)
 	w.now = models.InstantOf(time.Date(2027, 3, 1, 0, 0, 0, 0, time.UTC))
 	w.rebuild()
 	rng := rand.New(rand.NewPCG(1, 8))
@@ -142,7 +143,7 @@ func (w *world) takeOver() {
 func BenchmarkSchedulesDue(b *testing.B) {
 	for _, n := range []int{1_000, 100_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			w := newWorld(&testing.T{}, engine.Config{})
+			w := worldOn(&testing.T{}, engine.Config{}, storetest.Lone)
 			var cmds []*engine.Command
 			for i := range n {
 				every := int64(60)

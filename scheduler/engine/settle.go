@@ -29,18 +29,26 @@ func (e *Engine) settle(s *Settle) (*Answer, error) {
 			answer.Settled[i] = e.late(r)
 			continue
 		}
+		if err := holdsSession(lease, s.Session); err != nil {
+			return nil, err
+		}
 		code := models.Code("")
-		if r.Outcome == models.AttemptSucceeded && r.Mark != nil {
+		if r.Outcome == models.AttemptSucceeded && r.Mark != nil && !lease.Row().Has(models.Itemized) {
 			if why := e.moveMark(lease.Row(), r.Mark); why != nil { // another has moved it: the value stays
 				failed := *r
 				failed.Outcome, failed.Error, failed.Result, code = models.AttemptFailed, why, nil, models.StateConflict
 				r = &failed
 			}
 		}
-		c := e.report(lease, r)
+		var c *change
+		if lease.Row().Has(models.Itemized) || r.Items != nil {
+			c, code = e.reportItems(lease, r, code)
+		} else {
+			c = e.report(lease, r)
+		}
 		e.b.fill = append(e.b.fill, func() {
 			row := c.row
-			answer.Settled[i] = Settled{Token: r.Token, Accepted: true, Row: &row, Code: code}
+			answer.Settled[i] = Settled{Token: r.Token, Accepted: true, Row: &row, Code: code, Booked: len(r.Usage) > 0}
 		})
 	}
 	return answer, nil
@@ -54,7 +62,10 @@ func (e *Engine) late(r *Result) Settled {
 		if a := &e.b.plan.Attempts[i]; a.Token == r.Token && a.Task == r.Task.ID && a.Env == r.Task.Env {
 			if lostOutcome(a.Outcome) && len(a.Usage) == 0 {
 				a.Usage = r.Usage
-				e.spendLate(r)
+				e.spendLate(r, a)
+				if row := e.peek(r.Task); row != nil {
+					a.Model = e.usedModel(e.board.TenantOf(row.Env), a.Model, r.Usage)
+				}
 				e.noteLate(r.Usage)
 			}
 			attempt, known = *a, true
@@ -68,16 +79,19 @@ func (e *Engine) late(r *Result) Settled {
 		out.Row = &copied
 	}
 	if !lostOutcome(attempt.Outcome) {
-		out.Accepted, out.Code = true, ""
+		out.Accepted, out.Code, out.Booked = true, "", len(attempt.Usage) > 0
 		return out
+	}
+	if r.Outcome == models.AttemptReleased && attempt.Outcome == models.AttemptReleased { // it went back, as this report asks
+		out.Accepted, out.Code = true, ""
 	}
 	booked := slices.ContainsFunc(e.b.plan.Late, func(l models.Late) bool { return l.Token == r.Token })
 	if len(r.Usage) > 0 && len(attempt.Usage) == 0 && !booked {
 		e.b.plan.Late = append(e.b.plan.Late, models.Late{Env: r.Task.Env, Task: r.Task.ID, Token: r.Token, Usage: r.Usage})
-		e.spendLate(r)
+		e.spendLate(r, &attempt)
 		e.noteLate(r.Usage)
 	}
-	out.Booked = true
+	out.Booked = !out.Accepted || len(attempt.Usage)+len(r.Usage) > 0
 	return out
 }
 
@@ -103,7 +117,7 @@ func (e *Engine) report(lease *board.Lease, r *Result) *change {
 	case r.Outcome == models.AttemptReleased && asked:
 		return e.cancelled(lease, models.GivenBack, r.Outcome, r)
 	case r.Outcome == models.AttemptReleased:
-		return e.release(lease)
+		return e.release(lease, &Result{Outcome: r.Outcome, Usage: r.Usage})
 	case r.Outcome == models.AttemptSuspended && asked:
 		return e.cancelled(lease, models.Suspends, r.Outcome, r)
 	case r.Outcome == models.AttemptSuspended && lease.Row().Has(models.HasChildren):
@@ -136,25 +150,22 @@ func (e *Engine) cancelled(lease *board.Lease, cause models.Cause, outcome model
 	return c
 }
 
-// release gives a task back to its line at once; it uses no attempt.
-func (e *Engine) release(lease *board.Lease) *change {
+// release gives a task back to its line at once; it uses no attempt. What its worker used until then it has used.
+func (e *Engine) release(lease *board.Lease, r *Result) *change {
 	if lease.Row().State == models.CancelRequested {
-		return e.cancelled(lease, models.GivenBack, models.AttemptReleased, nil)
+		return e.cancelled(lease, models.GivenBack, models.AttemptReleased, r)
 	}
-	c, _ := e.endAttempt(lease, models.AttemptReleased, nil, nil)
+	c, charged := e.endAttempt(lease, models.AttemptReleased, nil, r)
 	e.becomeReady(c, models.GivenBack)
-	e.event(c, "task.released").Pool = lease.Pool
+	ev := e.event(c, "task.released")
+	ev.Pool, ev.Charged = lease.Pool, charged
 	return c
 }
 
 // fail ends an attempt with an error: another follows, or the task is a dead letter or failed.
 func (e *Engine) fail(lease *board.Lease, cause models.Cause, outcome models.Outcome, failure *models.TaskError, r *Result) *change {
 	row := lease.Row()
-	policy, ok := e.b.facts.Policies[models.TaskRef{Env: row.Env, ID: row.ID}]
-	if !ok {
-		policy = models.DefaultRetryPolicy()
-		policy.MaxAttempts = row.MaxAttempts
-	}
+	policy := e.policyOf(row)
 	class := retry.Class(failure.Class)
 	kept := *failure
 	kept.Class = class
@@ -162,12 +173,42 @@ func (e *Engine) fail(lease *board.Lease, cause models.Cause, outcome models.Out
 	if r != nil {
 		after = r.RetryAfter
 	}
-	verdict := retry.Decide(retry.Failure{Class: class, Used: row.AttemptsUsed, RetryAfter: after, Since: e.now.Sub(row.ReadyAt)}, &policy, e.rng)
-	c, charged := e.endAttempt(lease, outcome, &kept, r)
-	c.row.ErrorClass = class
-	if verdict.Uses {
-		c.row.AttemptsUsed++
+	if row.Has(models.Itemized) {
+		return e.failItems(lease, cause, outcome, &kept, after, &policy, r)
 	}
+	verdict := retry.Decide(retry.Failure{Class: class, Used: row.AttemptsUsed, RetryAfter: after, Since: e.now.Sub(row.ReadyAt)}, &policy, e.rng)
+	used := row.AttemptsUsed
+	if verdict.Uses {
+		used++
+	}
+	spent := e.outOfRetries(row, &verdict)
+	if class == "quality_too_low" && verdict.Again {
+		if choice := e.climb(row); choice != nil {
+			verdict.Wait = 0 // another model does not need to recover
+			c := e.failed(lease, cause, outcome, &kept, r, verdict, used, spent)
+			e.climbed(c, choice)
+			return c
+		}
+	}
+	return e.failed(lease, cause, outcome, &kept, r, verdict, used, spent)
+}
+
+// policyOf is the retry policy of a task, its own or what is usual.
+func (e *Engine) policyOf(row *models.Task) models.RetryPolicy {
+	policy, ok := e.b.facts.Policies[models.TaskRef{Env: row.Env, ID: row.ID}]
+	if !ok {
+		policy = models.DefaultRetryPolicy()
+		policy.MaxAttempts = row.MaxAttempts
+	}
+	return policy
+}
+
+// failed ends an attempt as was decided: used is how many of the task's attempts are used then; spent says that its workflow's
+// retries are.
+func (e *Engine) failed(lease *board.Lease, cause models.Cause, outcome models.Outcome, kept *models.TaskError, r *Result, verdict retry.Verdict, used int32, spent bool) *change {
+	class := kept.Class
+	c, charged := e.endAttempt(lease, outcome, kept, r)
+	c.row.ErrorClass, c.row.AttemptsUsed = class, used
 	if verdict.Again {
 		e.move(c, cause, models.RetryWait)
 		c.row.WakeAt = e.now.Add(max(verdict.Wait, time.Microsecond))
@@ -177,8 +218,14 @@ func (e *Engine) fail(lease *board.Lease, cause models.Cause, outcome models.Out
 		ev.Class, ev.Pool, ev.Charged = class, lease.Pool, charged
 		return c
 	}
-	ev := e.giveUp(c, cause, &kept)
+	if spent {
+		c.row.Flags |= models.RetriesSpent
+	}
+	ev := e.giveUp(c, cause, kept)
 	ev.Pool, ev.Charged = lease.Pool, charged
+	if spent {
+		ev.Reason = "its workflow's max_retries are used up"
+	}
 	return c
 }
 
@@ -199,8 +246,7 @@ func (e *Engine) giveUp(c *change, cause models.Cause, failure *models.TaskError
 func (e *Engine) endAttempt(lease *board.Lease, outcome models.Outcome, failure *models.TaskError, r *Result) (*change, float64) {
 	c := e.enlist(lease.Row())
 	row := &c.row
-	ran := e.now.Sub(row.StartedAt).Seconds()
-	charged := ran * lease.Rate
+	charged := e.used(lease) * lease.Rate
 	class := e.board.Classes[row.Class]
 	attempt := models.Attempt{
 		Env: row.Env, Task: row.ID, N: row.Attempt, ID: row.AttemptID, Token: row.Token, Worker: row.Worker, Outcome: outcome,
@@ -212,18 +258,28 @@ func (e *Engine) endAttempt(lease *board.Lease, outcome models.Outcome, failure 
 	}
 	if r != nil {
 		attempt.Usage, attempt.Result = r.Usage, resultOf(r)
+		attempt.Model = e.usedModel(lease.Tenant, class.Model, r.Usage)
 	}
 	if outcome == models.AttemptSucceeded {
-		e.book.Saw(lease.Tenant, row.Class, ran)
+		if lease.Unseen == 0 { // else nobody knows how long it ran
+			e.book.Saw(lease.Tenant, row.Class, e.now.Sub(row.StartedAt).Seconds())
+		}
+		if len(attempt.Usage) > 0 {
+			used := models.SpendOf(attempt.Usage)
+			e.book.Spent(lease.Tenant, row.Class, used.Tokens, used.CostMicro)
+			e.board.Learned(lease.Tenant, row.Class)
+		}
 	}
+	e.learn(lease, class.Type, attempt.Model, outcome, failure, attempt.Usage)
 	e.b.plan.Attempts = append(e.b.plan.Attempts, attempt)
-	e.spend(row, attempt.Usage)
+	e.pay(lease, &attempt, r == nil)
+	e.useTokens(lease.Tenant, row, attempt.Usage)
 	for _, s := range lease.Signals { // nobody is left to hear them
 		e.b.plan.SignalsGone = append(e.b.plan.SignalsGone, s.ID)
 	}
 	lease.Signals = nil
 	row.ExpiresAt = row.TotalUntil
-	e.noteRun(&attempt, lease.Kind)
+	e.noteRun(&attempt, lease.Kind, row.CostMicro)
 	e.board.End(lease)
 	e.dirty = true
 	row.Worker, row.AttemptID, row.Token, row.LeaseUntil, row.Cards, row.CancelAt = models.ID{}, models.ID{}, models.ID{}, 0, 0, 0

@@ -11,7 +11,9 @@ type Spawn struct {
 	Env   int32     `json:"env"`
 	Task  models.ID `json:"task"`
 	Token models.ID `json:"token"`
-	Tasks []NewTask `json:"tasks"` // each with its Key; what they depend on stands among them
+	// Session is what the worker sent along, zero when nothing: it must hold the lease.
+	Session models.ID `json:"session,omitzero"`
+	Tasks   []NewTask `json:"tasks"` // each with its Key; what they depend on stands among them
 }
 
 // MostDepth is how deep a tree of tasks may grow where no budget says less.
@@ -33,10 +35,16 @@ func (e *Engine) spawn(cmd *Command) (*Answer, error) {
 	if lease == nil || lease.Row().ID != x.Task || lease.Row().Env != x.Env {
 		return nil, models.Errorf(models.LeaseLost, "the lease of %s has passed on: stop working on it", x.Task.Text(models.TaskPrefix))
 	}
+	if err := holdsSession(lease, x.Session); err != nil {
+		return nil, err
+	}
 	answer := &Answer{Submitted: &Submitted{Tasks: make([]SubmittedTask, len(x.Tasks))}}
 	fresh, at, known := e.unborn(x)
 	flow, err := e.mayGrow(lease, int64(len(fresh)))
 	if err != nil {
+		return nil, err
+	}
+	if err := e.narrower(lease, fresh); err != nil {
 		return nil, err
 	}
 	var changes []*change
@@ -107,8 +115,16 @@ func (e *Engine) mayGrow(lease *board.Lease, n int64) (*flow, error) {
 	return f, e.takesSubmits(row.Env)
 }
 
+// ParentsPriority stands for a priority that a child does not name: it is as important as its parent.
+const ParentsPriority = -1
+
 // bear makes the children of a running task.
 func (e *Engine) bear(lease *board.Lease, flow *flow, s *Submit) ([]*change, error) {
+	for i := range s.Tasks {
+		if t := &s.Tasks[i]; t.Priority == ParentsPriority {
+			t.Priority = lease.Row().Priority
+		}
+	}
 	placements, err := e.resolve(s)
 	if err != nil {
 		return nil, err

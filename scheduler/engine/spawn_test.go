@@ -205,7 +205,7 @@ func TestARunawayStopsAtItsWorkflowsLimit(t *testing.T) {
 	worker := w.worker("one", func(m *models.Worker) { m.Slots = 2 })
 	root := w.task(func(n *engine.NewTask) { n.Key = "root" })
 	w.do(&engine.Command{Submit: &engine.Submit{Env: w.env, Tasks: []engine.NewTask{root}, Workflow: &engine.NewWorkflow{
-		ID: w.id(), Name: "agent", Priority: 50, Input: json.RawMessage(`{}`), Budget: models.Budget{Tasks: 500, Depth: 2},
+		ID: w.id(), Name: "agent", Priority: 50, Input: json.RawMessage(`{}`), Budget: models.FlowBudget{Tasks: 500, Depth: 2},
 	}}})
 	lease := w.claim(worker, 1)[0]
 	attempts, refused := 1_000_000, 0

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"encoding/json"
+	"slices"
 
 	"nightshift/models"
 )
@@ -22,7 +23,7 @@ type FlowEdit struct {
 	Priority *int16             `json:"priority,omitempty"`
 	Labels   map[string]*string `json:"labels,omitempty"`  // merged; nil takes one away
 	Version  *int64             `json:"version,omitempty"` // the If-Match: the moment of the last edit, in µs; nil takes whatever stands
-	Budget   *models.Budget     `json:"budget,omitempty"`  // its fields that are above zero replace the limits
+	Budget   *models.FlowBudget `json:"budget,omitempty"`  // its fields that are above zero replace the limits
 }
 
 // Skip passes a task over: whoever waits for it goes on as if it had succeeded, with no result.
@@ -49,7 +50,7 @@ func (e *Engine) steer(cmd *Command) (*Answer, error) {
 	case x.Pause, x.Resume:
 		action, err = e.pauseFlow(f, x.Pause)
 	case x.Retry:
-		action, err = e.retryFlow(f, cmd)
+		action, err = e.retryFlow(f, cmd, answer)
 	case x.Edit != nil:
 		action, err = e.editFlow(f, cmd)
 	default:
@@ -87,8 +88,9 @@ func (e *Engine) pauseFlow(f *flow, on bool) (string, error) {
 	return "workflow.resume", nil
 }
 
-// retryFlow gives the dead letters of a workflow another life, in slices, and lets a stopped one go on.
-func (e *Engine) retryFlow(f *flow, cmd *Command) (string, error) {
+// retryFlow gives the dead letters of a workflow another life and lets a stopped one go on: as many as one batch moves at once,
+// the others in slices. The answer has the cursor that goes on with them.
+func (e *Engine) retryFlow(f *flow, cmd *Command, answer *Answer) (string, error) {
 	stopped := e.board.Shut(f.row.ID)&models.FlowStopped != 0
 	dead := f.row.Counts[models.DeadLetter]
 	switch {
@@ -99,10 +101,24 @@ func (e *Engine) retryFlow(f *flow, cmd *Command) (string, error) {
 	}
 	e.shut(f.row.Env, f.row.ID, models.FlowStopped, false)
 	e.touchFlow(f)
-	if dead > 0 {
-		e.addCursor(models.Cursor{ID: e.newID(), Env: f.row.Env, Kind: models.RedriveWorkflow, Target: f.row.ID, Matched: int64(dead), Reason: cmd.Steer.Reason, Actor: cmd.Actor, At: e.now})
+	cursor := redriveOf(cmd)
+	cursor.ID, cursor.Matched, cursor.Actor, cursor.At = e.newID(), int64(dead), cmd.Actor, e.now
+	e.sliceRows(&cursor, e.b.facts.Slices[cmd.ID])
+	if f.row.Counts[models.DeadLetter] > 0 {
+		e.addCursor(cursor)
+		answer.Cursor = &cursor
 	}
 	return "workflow.retry", nil
+}
+
+// redriveOf is the cursor over the dead letters of the workflow that a command retries.
+func redriveOf(cmd *Command) models.Cursor {
+	return models.Cursor{ID: cmd.ID, Env: cmd.Steer.Env, Kind: models.RedriveWorkflow, Target: cmd.Steer.Workflow, Reason: cmd.Steer.Reason}
+}
+
+// redriving says that dead letters of a workflow are still to get another life.
+func (e *Engine) redriving(flow models.ID) bool {
+	return slices.ContainsFunc(e.cursors, func(c models.Cursor) bool { return c.Kind == models.RedriveWorkflow && c.Target == flow })
 }
 
 func (e *Engine) editFlow(f *flow, cmd *Command) (string, error) {
@@ -110,7 +126,7 @@ func (e *Engine) editFlow(f *flow, cmd *Command) (string, error) {
 	if x.Version != nil && *x.Version != int64(f.row.UpdatedAt) {
 		return "", models.Errorf(models.Stale, "the workflow was changed meanwhile: version %d stands", f.row.UpdatedAt)
 	}
-	if f.ended() && (x.Priority != nil || x.Budget != nil) {
+	if f.ended() && f.row.Counts[models.DeadLetter] == 0 && (x.Priority != nil || x.Budget != nil) { // dead letters may get another life
 		return "", models.Errorf(models.StateConflict, "the workflow is %s: its labels alone can be changed", f.row.State)
 	}
 	input, err := relabel(f.row.Input, x.Labels)
@@ -164,9 +180,8 @@ func relabel(input json.RawMessage, edit map[string]*string) (json.RawMessage, e
 }
 
 // raiseBudget raises limits; what a raised limit lets start, starts.
-func (e *Engine) raiseBudget(f *flow, to *models.Budget) error {
+func (e *Engine) raiseBudget(f *flow, to *models.FlowBudget) error {
 	next := f.row.Budget
-	spends := next.Limited()
 	for _, l := range []struct {
 		name     string
 		now, new int64
@@ -177,6 +192,7 @@ func (e *Engine) raiseBudget(f *flow, to *models.Budget) error {
 		{"max_runtime_seconds", int64(next.RuntimeSeconds), int64(to.RuntimeSeconds), func(v int64) { next.RuntimeSeconds = int32(v) }},
 		{"max_cost_usd", next.CostMicro, to.CostMicro, func(v int64) { next.CostMicro = v }},
 		{"max_tokens", next.Tokens, to.Tokens, func(v int64) { next.Tokens = v }},
+		{"max_retries", next.Retries, to.Retries, func(v int64) { next.Retries = v }},
 	} {
 		switch {
 		case l.new == 0 || l.new == l.now:
@@ -193,9 +209,7 @@ func (e *Engine) raiseBudget(f *flow, to *models.Budget) error {
 	if ref := (models.TaskRef{Env: f.row.Env, ID: f.row.ID}); f.row.EndsAt > 0 && !f.row.Over {
 		e.ends[ref] = f.row.EndsAt
 	}
-	if spends {
-		e.judgeSpend(f)
-	}
+	e.weighFlow(f)
 	return nil
 }
 

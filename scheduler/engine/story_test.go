@@ -7,28 +7,57 @@ import (
 	"testing"
 	"time"
 
+	"pgregory.net/rapid"
+
 	"nightshift/models"
-	"nightshift/models/memory"
+	"nightshift/models/storetest"
 	"nightshift/scheduler/engine"
 )
 
-// world is an engine over the reference store under a clock of its own.
+// world is an engine under a clock of its own, over the reference store with PostgreSQL beside it, so that every story is
+// told to both.
 type world struct {
-	t      *testing.T
+	t      rapid.TB
 	ctx    context.Context
 	now    models.Instant
-	store  *memory.Store
+	store  *storetest.Mirror
 	engine *engine.Engine
 	epoch  int64
 	batch  int64
 	env    int32
 	serial uint32
 	late   map[*engine.Command]engine.Reply
+	saw    func(*models.Plan) // hears of every plan; nil: nobody does
+	asks   func(*models.Need) // hears of what each batch needs; nil: nobody does
 }
 
 func newWorld(t *testing.T, cfg engine.Config) *world {
+	t.Helper()
+	if testing.Short() {
+		return worldOn(t, cfg, storetest.Lone)
+	}
+	return worldOn(t, cfg, storetest.NewMirror)
+}
+
+// bothOn tells a part of a long story on both stores, and the rest on the one that is quick.
+func bothOn(both bool) func(testing.TB, func() models.Instant) *storetest.Mirror {
+	if both && !testing.Short() {
+		return storetest.NewMirror
+	}
+	return storetest.Lone
+}
+
+// worldOn is for stories too long to be told twice.
+func worldOn(t *testing.T, cfg engine.Config, store func(testing.TB, func() models.Instant) *storetest.Mirror) *world {
+	t.Helper()
+	return worldFor(t, cfg, func(clock func() models.Instant) *storetest.Mirror { return store(t, clock) })
+}
+
+// worldFor is for properties: what fails in it fails the draw.
+func worldFor(t rapid.TB, cfg engine.Config, store func(clock func() models.Instant) *storetest.Mirror) *world {
+	t.Helper()
 	w := &world{t: t, ctx: context.Background(), now: 1_800_000_000_000_000, late: map[*engine.Command]engine.Reply{}}
-	w.store = memory.New(func() models.Instant { return w.now })
+	w.store = store(func() models.Instant { return w.now })
 	w.engine = engine.New(cfg)
 	brain, err := w.store.Brain(w.ctx)
 	w.must(err)
@@ -68,7 +97,10 @@ func (w *world) rebuild() {
 func (w *world) turn(cmds ...*engine.Command) []engine.Reply {
 	w.t.Helper()
 	replies := w.once(cmds)
-	for w.engine.Busy() {
+	for turns := 0; w.engine.Busy(); turns++ {
+		if turns > 10_000 {
+			w.t.Fatal("the engine never comes to rest")
+		}
 		replies = append(replies, w.once(nil)...)
 	}
 	heads, most := w.engine.Limits()
@@ -82,7 +114,11 @@ func (w *world) turn(cmds ...*engine.Command) []engine.Reply {
 
 func (w *world) once(cmds []*engine.Command) []engine.Reply {
 	w.t.Helper()
-	facts, err := w.store.Facts(w.ctx, w.engine.Need(cmds))
+	need := w.engine.Need(cmds)
+	if w.asks != nil {
+		w.asks(need)
+	}
+	facts, err := w.store.Facts(w.ctx, need)
 	w.must(err)
 	plan, replies := w.engine.Decide(w.batch+1, w.epoch, facts, cmds)
 	effects := &models.Effects{}
@@ -90,6 +126,9 @@ func (w *world) once(cmds []*engine.Command) []engine.Reply {
 		effects, err = w.store.Apply(w.ctx, plan)
 		w.must(err)
 		w.batch++
+		if w.saw != nil {
+			w.saw(plan)
+		}
 	}
 	replies = append(replies, w.engine.Commit(effects)...)
 	if ask := w.engine.Asks(); ask != nil {
@@ -105,6 +144,9 @@ func (w *world) once(cmds []*engine.Command) []engine.Reply {
 
 func (w *world) try(cmd *engine.Command) (*engine.Answer, error) {
 	w.t.Helper()
+	if cmd.ID.IsZero() {
+		cmd.ID = w.id()
+	}
 	for _, r := range w.turn(cmd) {
 		if r.To == cmd {
 			return r.Answer, r.Err

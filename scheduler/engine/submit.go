@@ -7,6 +7,7 @@ import (
 
 	"nightshift/models"
 	"nightshift/scheduler/board"
+	"nightshift/scheduler/budget"
 )
 
 // MostClasses is how many distinct requirements an environment may have ready or running at once.
@@ -17,6 +18,7 @@ type placement struct {
 	task   *NewTask
 	lane   *board.Lane
 	class  int32 // 0: new
+	choice *models.Choice
 	holder *models.Task
 	deps   []*models.Task // rows of dependencies outside the body, in the order of DependsOn; nil for those inside
 }
@@ -52,7 +54,11 @@ func (e *Engine) submit(cmd *Command) (*Answer, error) {
 			holders[p.task.ID] = p.holder
 			continue
 		}
-		changes[i] = e.makeTask(s, p, flow)
+		own, err := e.ownFlow(s.Env, p.task, flow)
+		if err != nil {
+			return nil, err
+		}
+		changes[i] = e.makeTask(s, p, own)
 		inside[changes[i].row.ID] = changes[i]
 	}
 	for i, p := range placements {
@@ -63,6 +69,7 @@ func (e *Engine) submit(cmd *Command) (*Answer, error) {
 	for i, p := range placements {
 		if changes[i] != nil {
 			e.enterNew(changes[i], p.task)
+			e.downgraded(changes[i], p.choice)
 			answer.Made = append(answer.Made, changes[i].row.ID)
 		}
 	}
@@ -75,8 +82,10 @@ func (e *Engine) submit(cmd *Command) (*Answer, error) {
 func (e *Engine) takesSubmits(env int32) error {
 	t := e.board.Tenants[e.board.TenantOf(env)]
 	switch {
-	case t == nil:
+	case t == nil || !e.openEnv(env):
 		return models.Errorf(models.NotFound, "there is no such environment")
+	case e.seals[env] > e.now:
+		return models.Errorf(models.StateConflict, "the environment is being deleted: it takes no new work")
 	case t.Suspended:
 		return models.Errorf(models.TenantSuspended, "the tenant %s is suspended: it takes no new work", t.Slug)
 	}
@@ -155,6 +164,7 @@ func (e *Engine) resolve(s *Submit) ([]placement, error) {
 	out := make([]placement, len(s.Tasks))
 	fresh := map[string]bool{}
 	keys := map[string]bool{}
+	made := int64(0)
 	for i := range s.Tasks {
 		t := &s.Tasks[i]
 		at := location(s.Single, i)
@@ -162,6 +172,10 @@ func (e *Engine) resolve(s *Submit) ([]placement, error) {
 		var err error
 		if p.lane, err = e.route(s.Env, t.Lane, t.Class.Type, at); err != nil {
 			return nil, err
+		}
+		Fill(p.lane.Defaults, t)
+		if t.Model != nil || t.Class.Model != "" {
+			p.choice = e.assign(s.Env, t, p.lane.Kind)
 		}
 		if i > 0 && alike(&t.Class, &s.Tasks[i-1].Class) {
 			p.class = out[i-1].class // a body mostly asks for one thing
@@ -171,13 +185,26 @@ func (e *Engine) resolve(s *Submit) ([]placement, error) {
 		if p.class == 0 {
 			fresh[t.Class.Digest()] = true
 		}
+		if err = e.mayTake(s.Env, t, at); err != nil {
+			return nil, err
+		}
 		if p.holder, err = e.holder(s, t, at, keys); err != nil {
 			return nil, err
 		}
-		if p.deps, err = e.dependencies(s.Env, t, at, inside); err != nil {
+		if p.holder == nil {
+			if err = e.mayAfford(s.Env, &t.Class, p.class, budget.Said(t.CostMicro, t.Tokens), at); err != nil {
+				return nil, err
+			}
+		}
+		if p.deps, err = e.dependencies(s.Env, s.Into, t, at, inside); err != nil {
 			return nil, err
 		}
-		out[i] = p
+		if out[i] = p; p.holder == nil {
+			made++
+		}
+	}
+	if err := e.mayQueue(s.Env, made); err != nil {
+		return nil, err
 	}
 	if len(fresh) > 0 && e.board.LiveClasses(s.Env)+len(fresh) > MostClasses {
 		return nil, e.tooManyClasses(s.Env)
@@ -221,7 +248,7 @@ func (e *Engine) route(env int32, name, taskType, at string) (*board.Lane, error
 // alike says that two classes without lists surely are the same.
 func alike(a, b *models.Class) bool {
 	return len(a.Selector)+len(b.Selector)+len(a.Permissions)+len(b.Permissions) == 0 && a.Type == b.Type && a.Model == b.Model &&
-		a.CPUMilli == b.CPUMilli && a.MemoryMB == b.MemoryMB && a.DiskMB == b.DiskMB && a.GPU == b.GPU && a.VRAMMB == b.VRAMMB
+		a.CPUMilli == b.CPUMilli && a.MemoryMB == b.MemoryMB && a.DiskMB == b.DiskMB && a.GPU == b.GPU && a.VRAMMB == b.VRAMMB && a.Tokens == b.Tokens && a.Hosted == b.Hosted && a.Chosen == b.Chosen
 }
 
 // internClass gives a class its number, a new one when nobody asked for the same before.
@@ -269,14 +296,14 @@ func (e *Engine) holder(s *Submit, t *NewTask, at string, keys map[string]bool) 
 
 func holdsKey(s models.State) bool { return !s.Final() || s == models.Succeeded }
 
-func (e *Engine) dependencies(env int32, t *NewTask, at string, inside map[models.ID]bool) ([]*models.Task, error) {
+func (e *Engine) dependencies(env int32, into models.ID, t *NewTask, at string, inside map[models.ID]bool) ([]*models.Task, error) {
 	rows := make([]*models.Task, len(t.DependsOn))
 	for j, d := range t.DependsOn {
 		if inside[d.Task] {
 			continue
 		}
 		row := e.peek(models.TaskRef{Env: env, ID: d.Task})
-		if row == nil || row.State == models.Staged {
+		if row == nil || row.State == models.Staged && (row.Workflow.IsZero() || row.Workflow != into) { // its own are known by keys once they have flipped
 			return nil, models.Invalid(fmt.Sprintf("%s.depends_on[%d]", at, j), "there is no task %s", d.Task.Text(models.TaskPrefix))
 		}
 		rows[j] = row
@@ -312,16 +339,33 @@ func (e *Engine) tooManyClasses(env int32) error {
 	return err
 }
 
+// foreseenMost is of how many tasks of a body it is said whether they will start in time: each asks the workers.
+const foreseenMost = 16
+
 func (e *Engine) fillSubmitted(s *Submitted, placements []placement, changes []*change) {
+	foreseen := 0
 	for i := range placements {
 		if p := placements[i]; p.holder != nil {
 			s.Tasks[i] = SubmittedTask{Row: *p.holder, Deduplicated: true}
 			continue
 		}
-		s.Tasks[i].Row = changes[i].row
-		if lane := placements[i].lane; lane.HighWater > 0 && lane.Depth > int64(lane.HighWater) && changes[i].row.State == models.Ready {
+		row := &changes[i].row
+		s.Tasks[i].Row, s.Tasks[i].Choice = *row, placements[i].choice
+		if placements[i].lane.Defaults != nil {
+			s.Tasks[i].Input = placements[i].task.Input
+		}
+		if t := placements[i].task; foreseen < foreseenMost && (t.Deadline > 0 || t.ExpiresInSeconds > 0) {
+			foreseen++
+			f := e.foresee(row, &t.Class)
+			if row.State.Live() && row.Deadline == 0 { // its expiry went with its start
+				in := true
+				f.Feasible = &in
+			}
+			s.Tasks[i].Foresight = &f
+		}
+		if lane := placements[i].lane; lane.HighWater > 0 && lane.Depth > int64(lane.HighWater) && row.State == models.Ready {
 			if !s.HighWater { // once: the tasks of a body stand side by side
-				s.EstimatedStart = max(e.estimateStart(&changes[i].row), e.now)
+				s.EstimatedStart = max(e.startOf(row, &placements[i].task.Class), e.now)
 			}
 			s.HighWater = true
 		}

@@ -30,11 +30,21 @@ func (e *Engine) tick() (*Answer, error) {
 	if e.now-e.swept >= sweepEvery {
 		e.swept = e.now
 		e.sweepLeases()
+		e.noteSilence()
 		e.endFlows()
 		e.saveFlows()
+		e.b.plan.Quota.Levels = e.board.Levels()
+		e.b.plan.Models.Levels = e.board.ModelLevels()
 		e.measureLead()
 		e.reserve()
+		e.lookOn()
+		e.lookLower()
+		e.watchLoad()
+		for _, id := range e.board.IdleKeeps() {
+			e.board.Unkeep(id)
+		}
 	}
+	e.adapt()
 	if e.now-e.saved >= saveEvery {
 		e.saved = e.now
 		e.save()
@@ -44,7 +54,7 @@ func (e *Engine) tick() (*Answer, error) {
 
 // fireTimers makes due what is due, at most a slice of it.
 func (e *Engine) fireTimers() {
-	for range e.cfg.Slice {
+	for range e.portion() {
 		entry := e.board.DueBy(e.now)
 		if entry == nil {
 			return
@@ -129,6 +139,12 @@ func (e *Engine) timeOut(lease *board.Lease) {
 	if _, read := e.b.facts.Policies[models.TaskRef{Env: row.Env, ID: row.ID}]; row.Has(models.HasPolicy) && !read {
 		return // its policy is read for the next sweep
 	}
+	if !e.known(row) {
+		return // its workflow's budget is read for the next sweep
+	}
+	if row.Has(models.Itemized) && !e.knowsItems(row) {
+		return // how far its items are is read for the next sweep
+	}
 	e.fail(lease, models.TimedOut, models.AttemptTimedOut, &models.TaskError{Class: "timeout", Message: fmt.Sprintf("it ran longer than its hard timeout of %d s", row.HardSeconds)}, nil)
 }
 
@@ -149,26 +165,32 @@ func (e *Engine) lose(lease *board.Lease, mass bool) {
 		e.cancelled(lease, models.Gone, models.AttemptLost, nil)
 		return
 	}
+	worker := lease.Row().Worker
 	failure := &models.TaskError{Class: "worker_lost", Message: "the worker was silent until its lease ended"}
-	c, _ := e.endAttempt(lease, models.AttemptLost, failure, nil)
+	c, charged := e.endAttempt(lease, models.AttemptLost, failure, nil)
 	if !mass {
 		c.row.LeasesLost++
 	}
 	c.row.ErrorClass = failure.Class
 	if c.row.LeasesLost >= 3 || c.row.Attempt-c.row.AttemptsUsed >= 10 && mass {
-		e.giveUp(c, models.Gone, failure)
+		ev := e.giveUp(c, models.Gone, failure)
+		ev.Pool, ev.Charged = lease.Pool, charged
 		return
 	}
 	e.becomeReady(c, models.Gone)
 	ev := e.event(c, "task.ready")
-	ev.Class, ev.Worker = failure.Class, lease.Row().Worker
+	ev.Class, ev.Worker, ev.Pool, ev.Charged = failure.Class, worker, lease.Pool, charged
 }
 
 // save writes the signs of life and the virtual times, in one statement each.
 func (e *Engine) save() {
+	for _, lease := range e.sortedLeases() { // what is saved holds all until now
+		e.accrue(lease)
+	}
 	for _, w := range e.workers() {
 		e.b.plan.Seen = append(e.b.plan.Seen, models.Seen{Worker: w.ID, At: w.LastSeen})
 	}
 	e.b.plan.Virtual = e.board.Virtuals()
 	e.b.plan.Estimates = e.book.Changes(estimatesAtOnce)
+	e.b.plan.Models.Seen = e.taught.Changes(estimatesAtOnce)
 }

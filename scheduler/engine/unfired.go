@@ -5,7 +5,7 @@ package engine
 
 // fireOn sends on the ends of which edges are left. One that ended anew in this batch begins again instead.
 func (e *Engine) fireOn() {
-	e.b.plan.MostEdges = e.cfg.Slice
+	e.b.plan.MostEdges = e.portion()
 	for _, end := range e.unfired {
 		if _, anew := e.b.ended[end.Task]; !anew {
 			e.b.plan.Ends = append(e.b.plan.Ends, end)

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"encoding/json"
+
 	"nightshift/models"
 	"nightshift/scheduler/board"
 )
@@ -15,15 +17,35 @@ const (
 	leadMargin = 600
 )
 
-// agedAfter is the ageing bound: how long a task of a kind may wait before others no longer pass it.
-var agedAfter = [4]models.Instant{models.Realtime: 30e6, models.IO: 2 * 60e6, models.Compute: 15 * 60e6, models.Batch: 30 * 60e6}
-
 // mostAhead bounds what the rest of a critical path is worth in waiting: an hour, sixty points of priority.
 const mostAhead = 3600 * 1_000_000
 
 // AheadKey is what the rest of a workflow's critical path takes off a task's age key, in µs. Until a task is ready its
 // row carries it there, negative.
 func AheadKey(aheadMS int64) int64 { return min(max(aheadMS, 0)*1000, mostAhead) }
+
+// finerAhead divides what the rest of the critical path is worth inside a workflow that is to finish first: all of it
+// together is a tenth of a second, so it orders the workflow's tasks and hardly anything else.
+const finerAhead = 36_000
+
+// importance is what a new task's place in its workflow takes off its age key, in µs. Where a workflow is to finish first
+// each of its tasks, those added later too, counts from its beginning and has all that a critical path may be worth: none of
+// a workflow that came later goes before it, however long its path.
+func (e *Engine) importance(f *flow, aheadMS int64) int64 {
+	key := AheadKey(aheadMS)
+	if f == nil || !f.first {
+		return key
+	}
+	return mostAhead + key/finerAhead + int64(e.now-f.row.CreatedAt)
+}
+
+// finishesFirst reads what was asked of a workflow.
+func finishesFirst(input json.RawMessage) bool {
+	var asked struct {
+		FinishFirst bool `json:"finish_first"`
+	}
+	return len(input) > 2 && json.Unmarshal(input, &asked) == nil && asked.FinishFirst
+}
 
 // rank fixes a task's place in its line the first time it is ready: by age and priority and, with a deadline, by the
 // moment it must start. Tasks of a workflow age from its beginning, the longest rest of the critical path first. Linear
@@ -36,7 +58,14 @@ func (e *Engine) rank(c *change) {
 	}
 	c.row.AgeKey += models.AgeKeyOf(since, c.row.Priority)
 	c.row.LatestStart = e.latestStart(&c.row)
+	if c.row.Has(models.Ordered) && c.row.OrderKey == 0 {
+		e.b.places++
+		c.row.OrderKey = e.b.plan.Batch<<orderBits | e.b.places
+	}
 }
+
+// orderBits is how much of an order key counts within a batch: the rest is the batch.
+const orderBits = 20
 
 // latestStart is when a task must start to make its deadline; 0: it has none.
 func (e *Engine) latestStart(row *models.Task) models.Instant {
@@ -69,7 +98,7 @@ func (e *Engine) nextOf(line *board.Line) (entry *board.Entry, urgent bool) {
 	if due == nil || due.Row.LatestStart-e.now > e.lead[line.Kind] {
 		return head, false
 	}
-	if head != nil && line.UrgentLast && e.now-head.Row.ReadyAt > agedAfter[line.Kind] {
+	if head != nil && line.UrgentLast && e.now-head.Row.ReadyAt > board.AgedAfter(line.Kind) {
 		return head, false
 	}
 	return due, true

@@ -329,16 +329,16 @@ func TestCostHoldsWhatIsLeft(t *testing.T) {
 		t.Fatalf("%d start though all is used", len(leases))
 	}
 	row := w.workflow(id)
-	if row.Used.CostMicro != 1_000_000 || row.Gate != models.FlowSpent || row.State != models.WorkflowRunning {
+	if row.Used.CostMicro != 1_000_000 || row.Gate != 0 || row.State != models.WorkflowRunning {
 		t.Errorf("used %+v, gate %d, %s", row.Used, row.Gate, row.State)
 	}
 	if got := w.blockedBy(ids["t29"]); !strings.HasPrefix(got, "workflow_budget") {
 		t.Errorf("blocked by %q", got)
 	}
-	if err := w.steer(func(s *engine.Steer) { s.Edit = &engine.FlowEdit{Budget: &models.Budget{CostMicro: 500_000}} }, id); models.CodeOf(err) != models.ValidationFailed {
+	if err := w.steer(func(s *engine.Steer) { s.Edit = &engine.FlowEdit{Budget: &models.FlowBudget{CostMicro: 500_000}} }, id); models.CodeOf(err) != models.ValidationFailed {
 		t.Errorf("a limit was lowered: %v", err)
 	}
-	w.must(w.steer(func(s *engine.Steer) { s.Edit = &engine.FlowEdit{Budget: &models.Budget{CostMicro: 1_200_000}} }, id))
+	w.must(w.steer(func(s *engine.Steer) { s.Edit = &engine.FlowEdit{Budget: &models.FlowBudget{CostMicro: 1_200_000}} }, id))
 	if leases := w.claim(worker, 50); len(leases) != 2 {
 		t.Fatalf("0.2 more were given, %d start", len(leases))
 	}

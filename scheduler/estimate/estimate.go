@@ -51,41 +51,55 @@ func (h *Histogram) Quantile(q float64) float64 {
 	if h == nil || h.total == 0 {
 		return Prior
 	}
-	need, sum := int(math.Ceil(q*float64(h.total))), 0
+	need, sum := int(h.share(q)), 0
 	for i, n := range h.counts {
 		if sum += int(n); sum >= need && n > 0 {
-			return least * math.Exp2((float64(i)+1)/perOctav)
+			return edge(i)
 		}
 	}
 	return Prior
 }
 
+// edge is where a bucket ends.
+func edge(i int) float64 { return least * math.Exp2((float64(i)+1)/perOctav) }
+
+// share is how many observations a share q is.
+func (h *Histogram) share(q float64) uint16 { return uint16(math.Ceil(q * float64(h.total))) }
+
 type key struct{ tenant, class int32 }
 
-// Book holds the histograms of all tenants, with a mean beside each for what is charged at a claim.
+// page is what was seen of a tenant's class, with a moving mean for what is charged at a claim.
+type page struct {
+	Histogram
+	key    key
+	mean   float64
+	dirty  bool       // it is among those that changed
+	tokens *Histogram // nil, like cost: no task reported any use
+	cost   *Histogram
+	most   [2]int64 // the most that one used, in tokens and in money; 0: that is not known
+}
+
+// Book holds the histograms of all tenants.
 type Book struct {
-	histograms map[key]*Histogram
-	means      map[key]float64
-	dirty      map[key]bool
+	pages map[key]*page
+	dirty []*page // changed since they were last saved, in any order
 }
 
 // NewBook knows nothing yet.
-func NewBook() *Book {
-	return &Book{histograms: map[key]*Histogram{}, means: map[key]float64{}, dirty: map[key]bool{}}
-}
+func NewBook() *Book { return &Book{pages: map[key]*page{}} }
 
 // Changes lists what was seen since the last call, by tenant and class, at most most of them; the rest comes next time.
 func (b *Book) Changes(most int) []models.Estimate {
-	keys := make([]key, 0, len(b.dirty))
-	for k := range b.dirty { // any order: sorted below
-		keys = append(keys, k)
+	slices.SortFunc(b.dirty, func(a, b *page) int {
+		return cmp.Or(cmp.Compare(a.key.tenant, b.key.tenant), cmp.Compare(a.key.class, b.key.class))
+	})
+	n := min(len(b.dirty), most)
+	out := make([]models.Estimate, 0, n)
+	for _, p := range b.dirty[:n] {
+		p.dirty = false
+		out = append(out, models.Estimate{Tenant: p.key.tenant, Class: p.key.class, Counts: p.saved()})
 	}
-	slices.SortFunc(keys, func(a, b key) int { return cmp.Or(cmp.Compare(a.tenant, b.tenant), cmp.Compare(a.class, b.class)) })
-	out := make([]models.Estimate, 0, min(len(keys), most))
-	for _, k := range keys[:min(len(keys), most)] {
-		delete(b.dirty, k)
-		out = append(out, models.Estimate{Tenant: k.tenant, Class: k.class, Counts: b.histograms[k].bytes()})
-	}
+	b.dirty = slices.Delete(b.dirty, 0, n)
 	return out
 }
 
@@ -93,8 +107,8 @@ func (b *Book) Changes(most int) []models.Estimate {
 func (b *Book) Restore(saved []models.Estimate) {
 	for _, s := range saved {
 		k := key{s.Tenant, s.Class}
-		if h := read(s.Counts); h != nil && b.histograms[k] == nil {
-			b.histograms[k], b.means[k] = h, h.mean()
+		if p := restored(k, s.Counts); p != nil && b.pages[k] == nil {
+			b.pages[k] = p
 		}
 	}
 }
@@ -142,27 +156,43 @@ const meanWeight = 0.2
 
 // Saw adds one run time.
 func (b *Book) Saw(tenant, class int32, seconds float64) {
-	k := key{tenant, class}
-	h := b.histograms[k]
-	if h == nil {
-		h = &Histogram{}
-		b.histograms[k] = h
-		b.means[k] = seconds
+	p := b.pageOf(key{tenant, class})
+	if p.total == 0 {
+		p.mean = seconds
 	}
-	h.Saw(seconds)
-	b.dirty[k] = true
-	b.means[k] += meanWeight * (seconds - b.means[k])
+	p.Histogram.Saw(seconds)
+	p.mean += meanWeight * (seconds - p.mean)
+	b.changed(p)
+}
+
+func (b *Book) pageOf(k key) *page {
+	p := b.pages[k]
+	if p == nil {
+		p = &page{key: k, mean: Prior}
+		b.pages[k] = p
+	}
+	return p
+}
+
+func (b *Book) changed(p *page) {
+	if !p.dirty {
+		p.dirty = true
+		b.dirty = append(b.dirty, p)
+	}
 }
 
 // Mean is the moving mean of the run time in seconds.
 func (b *Book) Mean(tenant, class int32) float64 {
-	if s, ok := b.means[key{tenant, class}]; ok {
-		return s
+	if p := b.pages[key{tenant, class}]; p != nil {
+		return p.mean
 	}
 	return Prior
 }
 
 // Quantile is the run time in seconds that a share q of the tasks stayed within.
 func (b *Book) Quantile(tenant, class int32, q float64) float64 {
-	return b.histograms[key{tenant, class}].Quantile(q)
+	if p := b.pages[key{tenant, class}]; p != nil {
+		return p.Histogram.Quantile(q)
+	}
+	return Prior
 }

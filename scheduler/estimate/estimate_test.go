@@ -95,3 +95,72 @@ func TestWhatIsSavedComesBack(t *testing.T) {
 		t.Error("what cannot be read was taken for an estimate")
 	}
 }
+
+func TestTasksThatAllCostTheSameAreKnownExactly(t *testing.T) {
+	b := NewBook()
+	for range 3000 { // longer than all counts whole
+		b.Spent(1, 1, 1234, 100_000)
+		b.Spent(1, 2, 10, 100_000)
+	}
+	b.Spent(1, 2, 5000, 9_000_000) // one that is far from the rest
+	other := NewBook()
+	other.Restore(b.Changes(10))
+	for _, b := range []*Book{b, other} {
+		tokens, _ := b.Tokens(1, 1, 0.7)
+		if micro, _ := b.Cost(1, 1, 0.7); micro != 100_000 || tokens != 1234 {
+			t.Errorf("they are expected to cost %d, and %d tokens", micro, tokens)
+		}
+		if micro, _ := b.Cost(1, 2, 0.7); micro < 100_000 || micro > 125_000 {
+			t.Errorf("one that is dear makes the rest cost %d", micro)
+		}
+	}
+}
+
+func TestUsesAreKeptBesideRunTimes(t *testing.T) {
+	b := NewBook()
+	if _, ok := b.Cost(1, 1, 0.7); ok {
+		t.Fatal("nothing is known of what nobody reported")
+	}
+	for i := range 100 {
+		b.Saw(1, 1, 4)
+		b.Spent(1, 1, int64(1000+i), 250_000)
+		b.Saw(1, 2, 4)
+		b.Spent(1, 2, 0, 0) // it says nothing
+		b.Spent(1, 3, 500, 0)
+	}
+	other := NewBook()
+	other.Restore(b.Changes(10))
+	for _, b := range []*Book{b, other} {
+		tokens, ok := b.Tokens(1, 1, 0.7)
+		if !ok || tokens < 1070 || tokens > 1070*5/4 {
+			t.Errorf("q70 of the tokens is %d", tokens)
+		}
+		if micro, ok := b.Cost(1, 1, 0.7); !ok || micro < 250_000 || micro > 250_000*5/4 {
+			t.Errorf("q70 of the cost is %d", micro)
+		}
+		if got := b.Quantile(1, 1, 0.7); got < 4 || got > 5 {
+			t.Errorf("q70 of the run time is %.2f", got)
+		}
+		if _, ok := b.Cost(1, 2, 0.7); ok {
+			t.Error("a task that reports no use says nothing of it")
+		}
+		if micro, ok := b.Cost(1, 3, 0.7); !ok || micro != 0 {
+			t.Errorf("tokens without a price cost %d", micro)
+		}
+		if got := b.Quantile(1, 3, 0.7); got != Prior {
+			t.Errorf("a run time nobody saw is %.2f", got)
+		}
+	}
+}
+
+// What can't be read is forgotten, never half taken in.
+func TestForeignFormsAreNoEstimates(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		b := NewBook()
+		b.Restore([]models.Estimate{{Tenant: 1, Class: 1, Counts: rapid.SliceOfN(rapid.Byte(), 0, 600).Draw(t, "saved")}})
+		b.Quantile(1, 1, 0.9)
+		b.Cost(1, 1, 0.9)
+		b.Tokens(1, 1, 0.9)
+		b.Saw(1, 1, 1)
+	})
+}

@@ -103,10 +103,10 @@ func (c *Clock) add(a *Account, seconds, weight float64) {
 	a.charged += seconds
 }
 
-// Restore sets a saved virtual time; tenant 0 is the system's.
-func (c *Clock) Restore(tenant int32, virtual float64) {
+// Restore sets a saved virtual time; tenant 0 is the system's, with its span.
+func (c *Clock) Restore(tenant int32, virtual, span float64) {
 	if tenant == 0 {
-		c.system = max(c.system, virtual)
+		c.system, c.span = max(c.system, virtual), span
 		return
 	}
 	c.Of(tenant).virtual = virtual
@@ -114,7 +114,7 @@ func (c *Clock) Restore(tenant int32, virtual float64) {
 
 // Save lists the virtual times, in no order.
 func (c *Clock) Save(pool string, kind models.KindName) []models.Virtual {
-	out := []models.Virtual{{Pool: pool, Kind: kind, Time: c.system}}
+	out := []models.Virtual{{Pool: pool, Kind: kind, Time: c.system, Span: c.span}}
 	for tenant, a := range c.tenants { // any order
 		out = append(out, models.Virtual{Pool: pool, Kind: kind, Tenant: tenant, Time: a.virtual})
 	}

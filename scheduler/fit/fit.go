@@ -26,7 +26,7 @@ func Lack(w *models.Worker, c *models.Class) string {
 		return fmt.Sprintf("it has %d MB of memory of %d", w.MemoryMB, c.MemoryMB)
 	case c.DiskMB > w.DiskMB:
 		return fmt.Sprintf("it has %d MB of disk of %d", w.DiskMB, c.DiskMB)
-	case c.Model != "" && !slices.Contains(w.Models, c.Model):
+	case c.Model != "" && !c.Hosted && !w.AnyModel && !slices.Contains(w.Models, c.Model):
 		return fmt.Sprintf("it has not loaded the model %s", c.Model)
 	}
 	if need := Cards(c); need > 0 {
@@ -35,7 +35,7 @@ func Lack(w *models.Worker, c *models.Class) string {
 		}
 	}
 	for _, p := range c.Permissions {
-		if !slices.Contains(w.Permissions, p) {
+		if !w.AnyPermit && !slices.Contains(w.Permissions, p) {
 			return fmt.Sprintf("it may not %s", p)
 		}
 	}

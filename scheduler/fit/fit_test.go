@@ -43,6 +43,15 @@ func TestLackNamesWhatIsMissing(t *testing.T) {
 	}
 }
 
+func TestAWorkerOfAllLacksNoModelAndNoPermission(t *testing.T) {
+	class := &models.Class{Type: "a", Model: "large", Permissions: []string{"shell"}}
+	for _, c := range []struct{ model, permit, fits bool }{{true, true, true}, {true, false, false}, {false, true, false}} {
+		if got := Lack(&models.Worker{AnyModel: c.model, AnyPermit: c.permit}, class); (got == "") != c.fits {
+			t.Errorf("%+v: %q", c, got)
+		}
+	}
+}
+
 func TestCardsAreFilledBeforeFreshOnesAreOpened(t *testing.T) {
 	class := &models.Class{VRAMMB: 8000}
 	if got := Pick(cards(24000, 24000), []int64{0, 10000}, class); !slices.Equal(got, []int{1}) {

@@ -120,6 +120,7 @@ func (t *term) commit(batch []*call, effects *models.Effects) error {
 		return nil
 	}
 	t.stale = false
+	t.tellAside()
 	t.answer(batch, more)
 	t.park(batch)
 	return nil
@@ -221,6 +222,7 @@ func (t *term) rebuild() error {
 		return err
 	})
 	if err == nil {
+		snapshot.DecidedAt = max(snapshot.DecidedAt, t.renewedAt)
 		err = guard(func() { t.engine.Rebuild(snapshot) })
 	}
 	if err != nil {

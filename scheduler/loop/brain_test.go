@@ -38,6 +38,28 @@ func TestOnlyOneDecidesAndOthersSayWho(t *testing.T) {
 	})
 }
 
+// Two replicas under one address: the one that does not decide can't forward, and says why.
+func TestAnAddressThatIsTakenIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, Options{})
+		other, _ := w.beside("https://one")
+		apart, _ := w.beside("https://two")
+		time.Sleep(20 * time.Second)
+		if n := other.Figures().AddressTaken; n != 1 || other.Role().Address != "" {
+			t.Errorf("told %d times; %+v", n, other.Role())
+		}
+		if n := apart.Figures().AddressTaken + w.loop.Figures().AddressTaken; n != 0 {
+			t.Errorf("%d false alarms", n)
+		}
+		w.stop()
+		synctest.Wait()
+		time.Sleep(10 * time.Second) // one of the others decides now, under whichever address
+		if n := other.Figures().AddressTaken + apart.Figures().AddressTaken; n != 1 {
+			t.Errorf("told %d times after the hand-over", n)
+		}
+	})
+}
+
 func TestHandOverTakesLessThanASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, Options{})

@@ -90,7 +90,7 @@ func orderOf(cmd *engine.Command) order {
 		return reports
 	case cmd.Claim != nil:
 		return claims
-	case cmd.Submit != nil:
+	case cmd.Submit != nil, cmd.Publish != nil:
 		return submits
 	}
 	return orders
@@ -119,10 +119,21 @@ func weigh(cmd *engine.Command) (rows, bytes int) {
 				bytes += size
 			}
 		}
+	case cmd.Publish != nil:
+		rows = len(cmd.Publish.Messages)
+		for i := range cmd.Publish.Messages {
+			bytes += len(cmd.Publish.Messages[i].Data)
+		}
 	case cmd.Claim != nil:
 		rows = int(cmd.Claim.Most)
 	case cmd.Return != nil:
 		rows = len(cmd.Return.Tokens)
+	case cmd.Trigger != nil:
+		rows, bytes = cmd.Trigger.Rows, 64<<10 // what has gathered for the schedule is read for it
+	case cmd.Backfill != nil:
+		rows = cmd.Backfill.Rows
+	case cmd.Steer != nil && cmd.Steer.Retry:
+		rows = 1000 // as many dead letters as a slice has
 	}
 	return max(rows, 1), bytes
 }

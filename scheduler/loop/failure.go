@@ -52,6 +52,7 @@ func (t *term) rule(batch []*call, decided []engine.Reply, err error, try int) (
 		t.convict(batch[0], err)
 		return nil, nil
 	case models.Rollback:
+		t.engine.Failed(false)
 		t.log.Warn("a batch was rolled back", "batch", t.batch+1, "try", try, "error", err)
 	default: // Unavailable, or what no rule knows: the brain stays, the callers may come again
 		t.alarm("a batch failed", err)
@@ -100,6 +101,8 @@ func (t *term) oneByOne(batch []*call) error {
 		t.refuse(batch, refusal(models.Unavailable, "the scheduler can't go on with its own work"))
 		return err
 	}
+	t.engine.Alone(true) // what it has to do waits: a command that fails fails by itself
+	defer t.engine.Alone(false)
 	for i, c := range batch {
 		err := t.again(batch[i:])
 		if err != nil || t.stale {
@@ -113,19 +116,26 @@ func (t *term) oneByOne(batch []*call) error {
 	return nil
 }
 
-// own runs a batch without commands; false when that can't be done.
+// own runs a batch without commands; false when that can't be done, not even with what fails left out.
 func (t *term) own() (works bool, err error) {
-	decided, err := t.attempt(nil)
-	if err == nil {
-		return true, nil
-	}
-	if codeOf(err) == models.BadData {
+	for {
+		decided, err := t.attempt(nil)
+		if err == nil {
+			return true, nil
+		}
+		if codeOf(err) != models.BadData {
+			_, err = t.rule(nil, decided, err, tries)
+			return true, err
+		}
 		t.alarm("the engine's own work can't be done", err)
-		t.figures.count(func(f *Figures) { f.OwnWork++ })
-		return false, nil
+		if !t.engine.Failed(true) {
+			t.figures.count(func(f *Figures) { f.OwnWork++ })
+			return false, nil
+		}
+		if err := t.again(nil); err != nil || t.stale {
+			return false, err
+		}
 	}
-	_, err = t.rule(nil, decided, err, tries)
-	return true, err
 }
 
 // convict answers the one command that can't be done, and gives its tenant batches of its own.
@@ -143,22 +153,32 @@ func (t *term) convict(c *call, err error) {
 		c.finish(outcome{err: models.Errorf(models.Internal, "this command could not be decided; the others were")})
 		return
 	}
-	c.finish(outcome{err: models.Errorf(models.ValidationFailed, "the database can't hold what this asks: %w", dataOf(err))})
+	c.finish(outcome{err: models.Errorf(models.ValidationFailed, "the database can't hold what this asks: %s", refusedFor(err))})
 }
 
-// dataOf is what the database said, without the loop's own code.
-func dataOf(err error) error {
-	if e := (*models.Error)(nil); errors.As(err, &e) {
-		return errors.New(e.Detail)
+// refusedFor says why a store refused a value, in words that tell nothing of its statements: those are in the log.
+func refusedFor(err error) string {
+	var of interface{ SQLState() string }
+	if !errors.As(err, &of) {
+		return "it refuses a value"
 	}
-	return err
+	switch state := of.SQLState(); state {
+	case "22021", "22P05":
+		return "a text holds a character that it can't hold"
+	case "22003", "22008":
+		return "a number or a moment is out of its range"
+	case "54000":
+		return "a value is too large"
+	default:
+		return "it refuses a value with SQLSTATE " + state
+	}
 }
 
 // giveUp answers a batch that failed too often.
 func (t *term) giveUp(batch []*call, err error) {
 	t.alarm("a batch failed too often", err)
 	for _, c := range batch {
-		if c.cmd.Tick != nil {
+		if c.cmd.Tick != nil && (!overdue(err) || t.engine.Least()) {
 			t.tickFailed(err)
 		}
 	}
@@ -179,6 +199,21 @@ func (t *term) tickFailed(err error) {
 	t.failures, t.tick = 1, time.Now().Add(tickAside) // one: no timer may bring it back early
 	t.figures.count(func(f *Figures) { f.TicksAside++ })
 	t.log.Error("ticks are set aside", "alert", "tick_set_aside", "for", tickAside, "error", err)
+}
+
+// overdue says that a batch failed for lack of time, as far as anybody knows: the next one does less.
+func overdue(err error) bool {
+	code := models.CodeOf(err)
+	return code == models.Rollback || code == models.Unclear
+}
+
+// tellAside tells of the schedules that the engine has set aside.
+func (t *term) tellAside() {
+	for _, ref := range t.engine.SetAside() {
+		t.figures.count(func(f *Figures) { f.SchedulesAside++ })
+		t.log.Error("a schedule is set aside: its occurrence can't be made, alone", "alert", "schedule_set_aside", "env", ref.Env,
+			"schedule", ref.ID.Text(models.SchedulePrefix))
+	}
 }
 
 func noDatabase() *models.Error {
@@ -207,6 +242,9 @@ func (t *term) unclear(batch []*call, decided []engine.Reply, cause error, try i
 		t.heard(t.batch)
 		t.answer(batch, decided)
 		batch = unanswered(batch)
+	}
+	if !happened {
+		t.engine.Failed(false)
 	}
 	switch {
 	case err != nil:

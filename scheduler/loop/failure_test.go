@@ -1,10 +1,10 @@
 package loop
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"maps"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -347,21 +347,36 @@ func TestFailingReadsCostOnlyTheirBatch(t *testing.T) {
 	})
 }
 
-// What the culprit is told says what the database said, and never the loop's own words for it.
+// stated is an error of a database that names what is nobody's business.
+type stated string
+
+func (s stated) Error() string {
+	return "insert_labels: ERROR: invalid value for column value of labels"
+}
+func (s stated) SQLState() string { return string(s) }
+
+// What the culprit is told says what is wrong, and neither the loop's own words nor the database's.
 func TestTheCulpritIsToldWhy(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, Options{})
-		w.store.set(func(s *shaky) {
-			for range 2 {
-				s.apply = append(s.apply, func(*models.Plan, func() error) error {
-					return models.Errorf(models.BadData, "the database says 22003: out of range")
-				})
+	for state, want := range map[string]string{
+		"22021": "a text holds a character", "22003": "out of its range", "54000": "too large", "23514": "SQLSTATE 23514", "": "it refuses a value",
+	} { // any order: each in a world of its own
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t, Options{})
+			w.store.set(func(s *shaky) {
+				for range 2 {
+					s.apply = append(s.apply, func(*models.Plan, func() error) error {
+						if state == "" {
+							return models.Errorf(models.BadData, "insert_labels")
+						}
+						return models.Errorf(models.BadData, "the database says %s: %w", state, stated(state))
+					})
+				}
+			})
+			_, err := w.do(w.loop, w.task(payloadOf(1)))
+			var e *models.Error
+			if !errors.As(err, &e) || e.Code != models.ValidationFailed || !strings.Contains(e.Detail, want) || strings.Contains(e.Detail, "bad_data") || strings.Contains(e.Detail, "labels") {
+				t.Errorf("of %q told %v", state, err)
 			}
 		})
-		_, err := w.do(w.loop, w.task(payloadOf(1)))
-		var e *models.Error
-		if !errors.As(err, &e) || e.Code != models.ValidationFailed || !bytes.Contains([]byte(e.Detail), []byte("22003")) || bytes.Contains([]byte(e.Detail), []byte("bad_data")) {
-			t.Errorf("told %v", err)
-		}
-	})
+	}
 }

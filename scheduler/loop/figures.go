@@ -42,12 +42,15 @@ type Figures struct {
 	Rebuilds  uint64
 	Refused   map[models.Code]uint64 // by the inbox
 
-	CounterDrift uint64 // alerts: a plan's row count was not the database's
-	Culprits     uint64 // commands that broke their batch
-	Unclear      uint64 // commits whose answer was lost
-	TicksAside   uint64 // alerts: a tick failed three times
-	OwnWork      uint64 // alerts: a batch failed for what the engine had to do of its own
-	HistoryLost  uint64 // alerts: fewer batches than acknowledged
+	CounterDrift   uint64 // alerts: a plan's row count was not the database's
+	Culprits       uint64 // commands that broke their batch
+	Unclear        uint64 // commits whose answer was lost
+	TicksAside     uint64 // alerts: a tick failed three times
+	SchedulesAside uint64 // alerts: a single occurrence could not be made
+	OwnWork        uint64 // alerts: a batch failed for what the engine had to do of its own
+	HistoryLost    uint64 // alerts: fewer batches than acknowledged
+	Behind         uint64 // alerts: a newer version has migrated the database, and this replica decides no more
+	AddressTaken   uint64 // alerts: another replica decided under this one's address
 
 	BatchCommands  Histogram
 	CommitSeconds  Histogram

@@ -66,11 +66,13 @@ func TestABatchIsBounded(t *testing.T) {
 	big := func(bytes int) *call {
 		return newCall(&engine.Command{Submit: &engine.Submit{Tasks: []engine.NewTask{{Payload: make([]byte, bytes)}}}})
 	}
+	backfill := func(rows int) *call { return newCall(&engine.Command{Backfill: &engine.Backfill{Rows: rows}}) }
 	for _, c := range []struct {
 		name  string
 		calls []*call
 		want  []int
 	}{
+		{"runs of schedules", []*call{backfill(60), backfill(40), backfill(1)}, []int{2, 1}},
 		{"commands", []*call{submitOf(0, 1), submitOf(0, 1), submitOf(0, 1), submitOf(0, 1), submitOf(0, 1)}, []int{4, 1}},
 		{"rows", []*call{submitOf(0, 60), submitOf(0, 40), submitOf(0, 1)}, []int{2, 1}},
 		{"bytes", []*call{big(600), big(500), big(100)}, []int{1, 2}},
@@ -83,6 +85,12 @@ func TestABatchIsBounded(t *testing.T) {
 				t.Errorf("%s: batch %d holds %d, not %d", c.name, i, got, want)
 			}
 		}
+	}
+}
+
+func TestATriggerWeighsWhatItMakes(t *testing.T) {
+	if rows, bytes := weigh(&engine.Command{Trigger: &engine.Trigger{Rows: 60}}); rows != 60 || bytes == 0 {
+		t.Errorf("a trigger of 60 rows weighs %d rows and %d bytes", rows, bytes)
 	}
 }
 

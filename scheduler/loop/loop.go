@@ -33,6 +33,8 @@ type Loop struct {
 	inbox   *inbox
 	figures figures
 	commits commits
+	twin    int64 // the epoch of a brain under this replica's address that was told of; Run's alone
+	behind  int64 // the step of the schema that this replica was last told it does not know
 
 	mu   sync.Mutex
 	role Role

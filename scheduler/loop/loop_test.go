@@ -45,6 +45,7 @@ func TestCallersTogetherShareABatch(t *testing.T) {
 		for range 300 {
 			batches[<-answers]++
 		}
+		synctest.Wait() // the loop counts after it has answered
 		after := w.loop.Figures()
 		if len(batches) > 3 || after.Batches-before.Batches > 4 || after.Commands-before.Commands < 300 {
 			t.Errorf("300 commands took %d batches (%v)", after.Batches-before.Batches, batches)

@@ -33,7 +33,7 @@ func newHouse(t *testing.T) *house {
 	if testing.Short() {
 		t.Skip("it needs PostgreSQL and some seconds")
 	}
-	h := &house{dsn: pgtest.New(t)}
+	h := &house{dsn: pgtest.Migrated(t)}
 	h.T = t
 	h.db = openDB(t, h.dsn)
 	if err := h.db.Migrate(t.Context()); err != nil {

@@ -12,7 +12,8 @@ const (
 	silentFor   = 5 * time.Second        // unchanged, by the standby's own clock: the brain is taken over
 	renewEvery  = 1500 * time.Millisecond
 	freshFor    = 4 * time.Second // what commits nothing is answered after the last proof of being the brain
-	storeLimit  = time.Second     // no transaction of the loop lasts longer
+	lookLimit   = time.Second     // a standby's look
+	storeLimit  = 6 * time.Second // a new connection, where one is needed, and a transaction: no store lets that last over 1 s
 	loadLimit   = 10 * time.Second
 	takeLimit   = 10 * time.Second
 	handLimit   = 2 * time.Second
@@ -21,7 +22,7 @@ const (
 	retryEvery  = 200 * time.Millisecond
 	tries       = 3
 	recoverFor  = 5 * time.Second
-	recoverCall = 3 * time.Second
+	recoverCall = 4 * time.Second
 	tickApart   = 2 * time.Millisecond // two ticks that no slice of work asks for
 
 	defaultHeads = 4
@@ -31,7 +32,9 @@ const (
 )
 
 // standBy watches the brain row until it has taken over; the error is only ever the end of ctx. It returns the new epoch
-// and the row as it was before. A row of the epoch this replica itself had last is nobody's: it need not wait.
+// and the row as it was before. A row of the epoch this replica itself had last, or has raised without hearing of it, is
+// nobody's: it need not wait, nor does one that knows a newer schema than the brain. One that knows an older schema than
+// the database has decides no more.
 func (l *Loop) standBy(ctx context.Context, mine int64) (int64, models.Brain, error) {
 	var seen models.Brain
 	var since time.Time // when the row was first seen as it is; zero: not yet
@@ -44,11 +47,15 @@ func (l *Loop) standBy(ctx context.Context, mine int64) (int64, models.Brain, er
 			// A row that can't be read says nothing about the brain.
 			since = time.Time{}
 		case since.IsZero() || row.Beat != seen.Beat || row.Epoch != seen.Epoch:
+			l.warnOfTwin(seen, row)
 			seen, since = row, time.Now()
 		}
 		if err == nil {
 			l.watched(row)
-			if row.RenewedAt == 0 || row.Epoch == mine || time.Since(since) >= silentFor {
+			switch free := row.RenewedAt == 0 || row.Own || row.Epoch == mine || row.Older() || time.Since(since) >= silentFor; {
+			case row.Newer():
+				l.warnOfNewer(row)
+			case free:
 				if epoch, err := l.takeOver(ctx, row); err == nil {
 					return epoch, row, nil
 				}
@@ -63,8 +70,29 @@ func (l *Loop) standBy(ctx context.Context, mine int64) (int64, models.Brain, er
 	}
 }
 
+// warnOfTwin says, once an epoch, that a brain that lives has the address of this replica. What comes here can't be
+// forwarded then, and is refused for as long as the other decides.
+func (l *Loop) warnOfTwin(seen, row models.Brain) {
+	if row.Address == l.options.Address && row.Epoch == seen.Epoch && row.RenewedAt > seen.RenewedAt && row.Epoch != l.twin {
+		l.twin = row.Epoch
+		l.figures.count(func(f *Figures) { f.AddressTaken++ })
+		l.log.Error("another replica decides under this replica's address: give each an address of its own", "alert", "address_taken",
+			"address", row.Address, "epoch", row.Epoch)
+	}
+}
+
+// warnOfNewer says, once a step of the schema, that this replica does not decide any more.
+func (l *Loop) warnOfNewer(row models.Brain) {
+	if step := max(row.Migrated, row.Schema); step != l.behind {
+		l.behind = step
+		l.figures.count(func(f *Figures) { f.Behind++ })
+		l.log.Error("a newer version has migrated the database: this replica no longer decides; replace it by that version", "alert", "version_behind",
+			"schema", step, "known", row.Known)
+	}
+}
+
 func (l *Loop) look(ctx context.Context) (models.Brain, error) {
-	ctx, cancel := context.WithTimeout(ctx, storeLimit)
+	ctx, cancel := context.WithTimeout(ctx, lookLimit)
 	defer cancel()
 	row, err := l.store.Brain(ctx)
 	if err != nil && ctx.Err() == nil {

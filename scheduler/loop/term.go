@@ -13,11 +13,12 @@ import (
 // term is one time of being the brain. One goroutine runs it; nothing of it is shared.
 type term struct {
 	*Loop
-	engine *engine.Engine
-	epoch  int64
-	batch  int64 // the last committed
-	stale  bool  // the board must be rebuilt before the next decision
-	alone  bool  // a batch that failed is run one command a transaction
+	engine    *engine.Engine
+	epoch     int64
+	batch     int64          // the last committed
+	renewedAt models.Instant // by the brain before, the last time
+	stale     bool           // the board must be rebuilt before the next decision
+	alone     bool           // a batch that failed is run one command a transaction
 
 	proven   time.Time // when the last acknowledged renewal or commit was sent
 	now      models.Instant
@@ -42,7 +43,7 @@ func ofTerm(c engine.Config, epoch int64) engine.Config {
 func newTerm(l *Loop, epoch int64, seen models.Brain) *term {
 	at := time.Now()
 	t := &term{
-		Loop: l, engine: engine.New(ofTerm(l.options.Engine, epoch)), epoch: epoch, batch: seen.Batch, stale: true,
+		Loop: l, engine: engine.New(ofTerm(l.options.Engine, epoch)), epoch: epoch, batch: seen.Batch, renewedAt: seen.RenewedAt, stale: true,
 		proven: at, renew: at.Add(renewEvery), tick: at, sample: at, parked: map[*engine.Command]*call{},
 		alarmed: map[string]alarmed{},
 	}
@@ -95,8 +96,7 @@ func (t *term) next() []*call {
 
 // due says whether a timer of the board has come, by the database's clock as it should stand now.
 func (t *term) due() bool {
-	wake := t.engine.NextWake()
-	return wake != 0 && t.failures == 0 && t.clock() >= wake && time.Since(t.ticked) >= tickApart
+	return t.failures == 0 && t.clock() >= t.engine.NextWake() && time.Since(t.ticked) >= tickApart
 }
 
 func (t *term) clock() models.Instant { return t.now.Add(time.Since(t.nowAt)) }
@@ -104,8 +104,8 @@ func (t *term) clock() models.Instant { return t.now.Add(time.Since(t.nowAt)) }
 // idle is how long nothing is due.
 func (t *term) idle() time.Duration {
 	wait := min(time.Until(t.renew), time.Until(t.tick))
-	if wake := t.engine.NextWake(); wake != 0 && t.failures == 0 {
-		wait = min(wait, max(wake.Sub(t.clock()), tickApart))
+	if t.failures == 0 {
+		wait = min(wait, max(t.engine.NextWake().Sub(t.clock()), tickApart))
 	}
 	return wait
 }

@@ -20,9 +20,11 @@ type shaky struct {
 	mu     sync.Mutex
 	apply  []func(plan *models.Plan, do func() error) error // what becomes of the next Applies
 	reads  []error                                          // what the next Facts, Loads and Refills answer
-	down   bool                                             // nothing answers: calls end with their context
+	down   bool                                             // nothing answers: calls end after a second, as a store's do
 	freeze chan struct{}                                    // the process stands still until it is closed
 	loads  int
+	// weigh may refuse any plan, and take its time for that.
+	weigh func(plan *models.Plan) error
 }
 
 func newShaky() *shaky {
@@ -42,6 +44,8 @@ func (s *shaky) pass(ctx context.Context, reads bool) error {
 		<-freeze
 	}
 	if down {
+		ctx, cancel := context.WithTimeout(ctx, time.Second)
+		defer cancel()
 		<-ctx.Done()
 		return models.Errorf(models.Unavailable, "no answer: %w", ctx.Err())
 	}
@@ -65,7 +69,13 @@ func (s *shaky) Apply(ctx context.Context, plan *models.Plan) (effects *models.E
 	if len(s.apply) > 0 {
 		fault, s.apply = s.apply[0], s.apply[1:]
 	}
+	weigh := s.weigh
 	s.mu.Unlock()
+	if weigh != nil {
+		if err := weigh(plan); err != nil {
+			return nil, err
+		}
+	}
 	if fault == nil {
 		return effects, do()
 	}

@@ -29,7 +29,7 @@ func TestResumingReadersSeeEveryChangeOnce(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it needs PostgreSQL")
 	}
-	db, err := postgres.Open(t.Context(), postgres.Options{URL: pgtest.New(t)})
+	db, err := postgres.Open(t.Context(), postgres.Options{URL: pgtest.Migrated(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

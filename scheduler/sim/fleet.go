@@ -129,11 +129,12 @@ func (w *World) work(p *process, life int, l engine.Lease) {
 	a := &attempt{job: j, ref: models.TaskRef{Env: l.Row.Env, ID: l.Row.ID}, token: l.Row.Token}
 	p.leases = append(p.leases, a)
 	fails := w.fails(j, l.Row.Attempt)
+	w.pays(j)
 	w.after(j.run, func() {
 		if life != p.life || a.over {
 			return
 		}
-		a.result = engine.Result{Token: a.token, Task: a.ref, Outcome: models.AttemptSucceeded, Result: []byte(`{}`)}
+		a.result = engine.Result{Token: a.token, Task: a.ref, Outcome: models.AttemptSucceeded, Result: []byte(`{}`), Usage: j.bill()}
 		if fails {
 			a.result.Outcome, a.result.Result = models.AttemptFailed, nil
 			a.result.Error = &models.TaskError{Class: "internal", Message: "it broke"}

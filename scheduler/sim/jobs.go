@@ -56,7 +56,7 @@ func (w *World) task(s *source, made []*job, i int, after []int, body []engine.N
 	j := made[i]
 	t := engine.NewTask{
 		ID: w.id(), Class: *j.class, Lane: s.Lane, Priority: j.row.Priority, EstimateMS: j.row.EstimateMS, MaxAttempts: s.MaxAttempts,
-		HardSeconds: int32(s.Hard / time.Second), LimitKey: s.LimitKey, KeyLimit: s.KeyLimit, Input: []byte(`{}`), Deadline: j.deadline, AheadMS: j.ahead.Milliseconds(),
+		HardSeconds: int32(s.Hard / time.Second), LimitKey: s.LimitKey, KeyLimit: s.KeyLimit, Input: []byte(`{}`), Deadline: j.deadline, AheadMS: j.ahead.Milliseconds(), Tokens: s.Tokens, CostMicro: s.Told,
 	}
 	if t.MaxAttempts == 0 {
 		t.MaxAttempts = 3
@@ -67,6 +67,16 @@ func (w *World) task(s *source, made []*job, i int, after []int, body []engine.N
 			t.LimitKey = fmt.Sprintf("%s-%d", s.LimitKey, s.made%s.Keys)
 		}
 	}
+	keys := []models.TaskKey{}
+	if t.LimitKey != "" {
+		keys = append(keys, models.TaskKey{Name: t.LimitKey, Limit: t.KeyLimit})
+	}
+	keys = append(keys, s.Concurrency...)
+	for _, name := range s.RateKeys {
+		keys = append(keys, models.TaskKey{Name: name})
+	}
+	t.LimitKey, t.KeyLimit, t.MoreKeys = models.PackKeys(keys)
+	t.Ordered = s.Ordered
 	s.made++
 	if s.Chain || len(after) > 0 {
 		t.Key = fmt.Sprintf("step-%d", i)

@@ -32,6 +32,13 @@ func (w *World) begin() bool {
 		lane := &models.Lane{Env: w.tenants[l.Tenant].env, Name: l.Name, Kind: l.Kind, Weight: 1, MaxConcurrent: l.MaxConcurrent, HighWater: 1000, TaskTypes: l.TaskTypes}
 		w.configured(&engine.Configure{Lane: lane, New: true, Action: "lane.create"})
 	}
+	for _, l := range w.scenario.Lanes { // once there are all of those they name
+		if l.Elastic {
+			lane := w.engine.Board().LaneNamed(w.tenants[l.Tenant].env, l.Name).Lane
+			lane.Elastic, lane.YieldsTo, lane.MaxHold = true, l.YieldsTo, l.MaxHold
+			w.configured(&engine.Configure{Lane: &lane, Version: lane.Version, Action: "lane.edit"})
+		}
+	}
 	for i := range w.scenario.Workers {
 		spec := &w.scenario.Workers[i]
 		for n := range max(1, spec.Count) {
@@ -71,6 +78,7 @@ func (w *World) found(s Tenant) {
 	t := &tenant{Tenant: s, index: len(w.order), number: made.Tenant.Number, env: w.watch.env} // every tenant begins with one environment
 	w.tenants[s.Name] = t
 	w.order = append(w.order, t)
+	w.limit(t)
 }
 
 // configured changes the world before it begins; nil where that is refused.

@@ -21,6 +21,8 @@ type Result struct {
 	Makespan   time.Duration
 	Lived      time.Duration
 	Timeline   []Point
+	Rates      []RateSeen // by key
+	Yield      Yield
 	Counters   map[string]int64
 	Violations []string
 }
@@ -64,6 +66,7 @@ type Point struct {
 // finish sums up and looks whether anything acknowledged is missing.
 func (w *World) finish() Result {
 	r := &w.result
+	r.Rates = w.ratesSeen()
 	for _, j := range w.all {
 		if j.acked {
 			w.missing(j)

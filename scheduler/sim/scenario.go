@@ -17,6 +17,8 @@ type Scenario struct {
 	Faults   Faults
 	Until    time.Duration // the world ends here at the latest; sooner when everything has ended
 	Board    Board
+	// Peak is what is foreseen, as the engine asks for it; nil: its own forecast says.
+	Peak func(pool string, kinds []models.KindName, from, until models.Instant) float64
 
 	Drains     bool // everything acknowledged must have ended when the world does
 	Conserving bool // any worker can do any task: none may wait while one is ready
@@ -30,8 +32,12 @@ type Scenario struct {
 
 // Tenant is a customer with one production environment.
 type Tenant struct {
-	Name   string
-	Weight float64
+	Name    string
+	Weight  float64
+	Quotas  models.Quotas      // none where it is empty
+	Types   []models.TaskType  // what its environment says of types
+	Rates   []models.RateLimit // of its environment
+	Budgets []models.Budget    // of the tenant; ids and tenant are given by the world
 }
 
 // Lane stands beside the four that an environment starts with.
@@ -41,6 +47,9 @@ type Lane struct {
 	Kind          models.KindName
 	MaxConcurrent int32
 	TaskTypes     []string
+	Elastic       bool
+	YieldsTo      []string
+	MaxHold       int32 // seconds
 }
 
 // Worker is one or more like processes.
@@ -76,7 +85,13 @@ type Arrival struct {
 	PriorityTo  int16 // above Priority: priorities are even between the two
 	LimitKey    string
 	KeyLimit    int32
-	Keys        int // that many keys in turn, named LimitKey-0 and so on
+	Keys        int              // that many keys in turn, named LimitKey-0 and so on
+	Tokens      int64            // each task tells that it uses so many; its class says that it does
+	CostMicro   int64            // that an attempt of it costs, whatever becomes of it
+	Told        int64            // that it is said to cost; 0: nothing is said
+	Concurrency []models.TaskKey // keys beside LimitKey
+	RateKeys    []string
+	Ordered     bool
 	MaxAttempts int32
 	FailPercent int           // of attempts
 	Hard        time.Duration // hard timeout; 0: the kind's

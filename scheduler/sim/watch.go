@@ -19,8 +19,12 @@ type watch struct {
 	lanes   map[int32]models.Lane
 	inLane  map[int32]int32  // live tasks
 	holding map[holder]int32 // live tasks by concurrency key
-	ready   int64            // tasks in lines
-	parked  int64            // tasks behind gates
+	inType  map[typeOf]int64 // live tasks
+	rates   map[holder]*rateWatch
+	order   map[holder]int64 // the last place in the order of a key that has started
+	types   map[typeOf]models.TaskType
+	ready   int64 // tasks in lines
+	parked  int64 // tasks behind gates
 	known   map[models.ID]*models.Worker
 	last    models.Instant
 }
@@ -39,7 +43,7 @@ type holder struct {
 func newWatch() watch {
 	return watch{
 		classes: map[int32]models.Class{}, workers: map[models.ID]models.Worker{}, use: map[models.ID]*use{},
-		lanes: map[int32]models.Lane{}, inLane: map[int32]int32{}, holding: map[holder]int32{}, known: map[models.ID]*models.Worker{},
+		lanes: map[int32]models.Lane{}, inLane: map[int32]int32{}, holding: map[holder]int32{}, rates: map[holder]*rateWatch{}, order: map[holder]int64{}, inType: map[typeOf]int64{}, types: map[typeOf]models.TaskType{}, known: map[models.ID]*models.Worker{},
 	}
 }
 
@@ -95,6 +99,7 @@ func (w *World) watched(p *models.Plan) {
 	for i := range p.Tasks {
 		w.enter(&p.Tasks[i])
 	}
+	w.watchHolds(p)
 	w.ranks.judge(w.batch)
 	w.result.Counters["batches"]++
 }
@@ -105,6 +110,7 @@ func (w *World) leave(row *models.Task) {
 	if j == nil {
 		return
 	}
+	w.yields(j, -1)
 	if j.lines {
 		j.lines = false
 		j.tenant.ready--
@@ -148,6 +154,7 @@ func (w *World) enter(row *models.Task) {
 	if row.State.Live() && !j.started {
 		w.started(j)
 	}
+	w.yields(j, 1)
 	if ended := row.State.Final() || row.State == models.DeadLetter; ended && !j.ended {
 		j.ended, j.done = true, w.now
 		w.open--
@@ -231,6 +238,7 @@ func (w *World) take(row *models.Task, n int64) {
 		}
 	}
 	w.limits(row, int32(n))
+	w.quotas(row, n)
 	if n < 0 {
 		return
 	}
@@ -263,14 +271,7 @@ func (w *World) limits(row *models.Task, n int32) {
 	if live := w.watch.inLane[row.Lane]; n > 0 && lane.MaxConcurrent > 0 && live > lane.MaxConcurrent {
 		w.violate("%d tasks run in the lane %s, which allows %d", live, lane.Name, lane.MaxConcurrent)
 	}
-	if row.LimitKey == "" {
-		return
-	}
-	key := holder{row.Env, row.LimitKey}
-	w.watch.holding[key] += n
-	if live := w.watch.holding[key]; n > 0 && live > row.KeyLimit {
-		w.violate("%d tasks hold the key %s, which allows %d", live, row.LimitKey, row.KeyLimit)
-	}
+	w.keys(row, n)
 }
 
 // accepted looks at a result that was taken.

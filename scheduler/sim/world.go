@@ -49,6 +49,7 @@ type World struct {
 	gauge  gauge
 	lag    lags
 	ranks  ranks
+	yield  yielding
 	ticked models.Instant
 	hash   hash.Hash
 	trace  []string
@@ -68,6 +69,7 @@ type tenant struct {
 	largest     float64 // of a task
 	waits       []time.Duration
 	arrives     bool
+	holds       holds
 }
 
 // New makes a world.
@@ -76,7 +78,7 @@ func New(s Scenario) *World {
 		scenario: s, rng: rand.New(rand.NewPCG(s.Seed, 0x776f726c64)), now: dawn, waits: map[models.ID]func(*engine.Answer, error){},
 		tenants: map[string]*tenant{}, jobs: map[models.ID]*job{}, hash: sha256.New(), watch: newWatch(),
 		gauge: newGauge(&s), lag: lags{pairs: map[[2]int]*pair{}, most: map[[2]int]float64{}}, ranks: newRanks(),
-		config: engine.Config{Heads: s.Board.Heads, MostEntries: s.Board.MostEntries, Slice: s.Board.Slice, Address: "here"},
+		config: engine.Config{Heads: s.Board.Heads, MostEntries: s.Board.MostEntries, Slice: s.Board.Slice, Address: "here", Peak: s.Peak},
 	}
 	for i := range 8 {
 		w.config.Seed[i] = byte(s.Seed >> (8 * i))
@@ -119,6 +121,7 @@ func (w *World) pass(to models.Instant) {
 	}
 	seconds := to.Sub(w.now).Seconds()
 	w.passGauge(to)
+	w.passYield(seconds)
 	for _, t := range w.order {
 		t.work += t.rate * seconds
 	}

@@ -98,7 +98,11 @@ func TestAFieldIsKeptOrRefused(t *testing.T) {
 		}
 		d.same("Location of "+name, r.header.Get("Location"), "/v1/tasks/"+r.str("id"))
 	}
-	for name, value := range map[string]any{"model": map[string]any{"auto": true}, "concurrency_limit": 2, "id": "task_x", "state": "ready", "colour": "red"} {
+	auto := d.want(d.call("POST", "/v1/tasks", a, map[string]any{"type": "a", "model": map[string]any{"auto": true}}), 201, "")
+	if model := d.task(a, auto.str("id")).body["model"]; !covers(model, map[string]any{"requested": map[string]any{"auto": true}, "chosen": nil}) {
+		t.Errorf("where there is no model, a task that asks for one reads back as %v", model)
+	}
+	for name, value := range map[string]any{"concurrency_limit": 2, "id": "task_x", "state": "ready", "colour": "red"} {
 		d.want(d.call("POST", "/v1/tasks", a, map[string]any{"type": "a", name: value}), 422, "validation_failed", "body."+name)
 	}
 }

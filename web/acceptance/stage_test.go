@@ -44,7 +44,7 @@ func open(t *testing.T) *door {
 		}
 	}
 	quiet := slog.New(slog.DiscardHandler)
-	db, err := postgres.Open(t.Context(), postgres.Options{URL: pgtest.New(t), PoolSize: 8})
+	db, err := postgres.Open(t.Context(), postgres.Options{URL: pgtest.Migrated(t), PoolSize: 8})
 	must(err)
 	must(db.Migrate(t.Context()))
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -71,6 +71,12 @@ func TestKeysAndEnvironments(t *testing.T) {
 	d.token(made.str("id"), made.str("client_secret")) // both are good for a while
 	d.token(made.str("id"), turned.str("client_secret"))
 	d.want(d.call("DELETE", "/v1/api-keys/"+made.str("id"), other, nil), 404, "not_found")
-	d.want(d.call("DELETE", "/v1/api-keys/"+made.str("id"), admin, nil), 204, "")
+	// A key that is good for one environment ends none that is good for more.
+	local := d.want(d.call("POST", "/v1/api-keys", admin, map[string]any{"name": "local", "scopes": []string{"admin:read", "admin:write"}, "environments": []string{"staging"}}), 201, "")
+	wide := d.want(d.call("POST", "/v1/api-keys", admin, map[string]any{"name": "wide", "scopes": []string{"tasks:read"}}), 201, "")
+	bound := d.token(local.str("client_id"), local.str("client_secret"))
+	d.want(d.call("DELETE", "/v1/api-keys/"+wide.str("id"), bound, nil), 403, "forbidden")
+	d.want(d.call("GET", "/v1/api-keys/"+wide.str("id"), admin, nil), 200, "")
+	d.want(d.call("DELETE", "/v1/api-keys/"+made.str("id"), bound, nil), 204, "")
 	d.await("the revoked key's token to end", func() bool { return d.call("GET", "/v1/tasks", token, nil).status == 401 })
 }

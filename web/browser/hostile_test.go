@@ -40,7 +40,7 @@ func TestHostileTextsStayTexts(t *testing.T) {
 		}
 		b.blameless(path)
 	}
-	for _, path := range []string{"/workflows", "/dead-letters", "/lanes", "/workers", "/tenants"} {
+	for _, path := range []string{"/workflows", "/dead-letters", "/lanes", "/workers", "/tenants", "/schedules", "/activity"} {
 		b.open(path + "?tenant=acorn")
 		for at, status := range js[map[string]int](b, followed) {
 			if status != 200 {
@@ -63,6 +63,11 @@ const followed = `(async () => {
 func (w *world) provoke(text func(int) string) (paths []string) {
 	w.t.Helper()
 	for i := range hostile {
+		w.call("POST", "/v1/schedules", w.token, object{
+			"name": fmt.Sprintf("evil-%d", i), "kind": "interval", "every_seconds": 86400, "description": text(i), "owner": text(i + 1), "runbook_url": "https://x.example/" + url.PathEscape(text(i)),
+			"task": object{"type": "text.summarize", "payload": object{text(i): text(i + 1)}, "labels": object{"customer": text(i)}},
+		})
+		w.call("POST", fmt.Sprintf("/v1/schedules/evil-%d/pause", i), w.token, object{"reason": text(i)})
 		slug := fmt.Sprintf("evil-%d", i)
 		w.call("POST", "/v1/tenants", w.root, object{"name": text(i), "slug": slug})
 		w.call("POST", "/v1/lanes", w.token, object{"name": slug, "kind": "io", "description": text(i)})
@@ -75,5 +80,8 @@ func (w *world) provoke(text func(int) string) (paths []string) {
 			paths = append(paths, "/tasks/"+first+"?tenant=acorn", "/workflows/"+str(flow, "id")+"?tenant=acorn", "/tasks?tenant=acorn&q="+url.QueryEscape(text(i)))
 		}
 	}
+	w.call("POST", "/v1/api-keys", w.root, object{"name": text(2)[:40], "scopes": []string{"tasks:read"}}, "Nightshift-Tenant", w.slug)
+	paths = append(paths, "/schedules/evil-0?tenant=acorn", "/schedules/evil-7?tenant=acorn", "/schedules/evil-5/edit?tenant=acorn", "/schedules/evil-5/edit?tenant=acorn&as=json",
+		"/schedules/new?tenant=acorn&from=evil-1", "/tasks/"+w.dead[0]+"/retry?tenant=acorn", "/schedules/evil-3/backfill?tenant=acorn")
 	return append(paths, "/tasks/"+w.dead[0]+"?tenant=acorn", "/workflows/"+w.workflow+"?tenant=acorn", "/workers/"+w.worker+"?tenant=acorn")
 }

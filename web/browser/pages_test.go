@@ -76,8 +76,14 @@ func TestEveryPageOpens(t *testing.T) {
 	b.until("the page follows the system's theme", 2*time.Second, fmt.Sprintf(`%s !== %q`, paper, dark))
 	b.do(chromedp.EmulateViewport(1400, 900))
 	b.open("/docs")
-	b.until("the API's description is drawn", 10*time.Second, `document.querySelectorAll(".opblock").length > 50`)
-	b.oneHeading("/docs", "")
+	if drawn := js[int](b, `document.querySelectorAll(".docs-op").length`); drawn < 60 {
+		t.Errorf("the API's description has %d entries", drawn)
+	}
+	b.oneHeading("/docs", "API docs")
+	b.do(chromedp.SendKeys(chromedp.CSS(`[data-docs-find]`), "schedules preview"))
+	b.until("the filter leaves one endpoint", 2*time.Second, `document.querySelectorAll("main .docs-op[data-docs-op]:not([hidden])").length === 1`)
+	b.open("/docs#post_tasks")
+	b.until("the endpoint of the address is open", 2*time.Second, `document.getElementById("post_tasks").open`)
 	b.blameless("/docs")
 }
 
@@ -174,7 +180,7 @@ func TestAViewerSeesNoButtons(t *testing.T) {
 	s.member("viewer@acorn.example", "viewer", "acorn")
 	s.member("owner@acorn.example", "owner", "acorn")
 	buttons := `document.querySelectorAll("main details.ask, main form[method=post]").length`
-	places := []string{"/", "/tasks/" + w.dead[0], "/workflows/" + w.workflow, "/dead-letters", "/lanes", "/workers", "/workers/" + w.worker}
+	places := []string{"/", "/schedules", "/settings", "/environments", "/activity", "/tasks/" + w.dead[0], "/workflows/" + w.workflow, "/dead-letters", "/lanes", "/workers", "/workers/" + w.worker}
 	seen := map[string]int{}
 	b := s.newTab()
 	for _, email := range []string{"viewer@acorn.example", "owner@acorn.example"} {

@@ -50,7 +50,7 @@ func newStage(t *testing.T) *stage {
 	t.Helper()
 	s := &stage{t: t}
 	quiet := slog.New(slog.DiscardHandler)
-	db, err := postgres.Open(t.Context(), postgres.Options{URL: pgtest.New(t), PoolSize: 8})
+	db, err := postgres.Open(t.Context(), postgres.Options{URL: pgtest.Migrated(t), PoolSize: 8})
 	s.must(err)
 	s.must(db.Migrate(t.Context()))
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

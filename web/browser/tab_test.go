@@ -144,11 +144,9 @@ func (b *tab) fault(text string) {
 	b.faults = append(b.faults, text)
 }
 
-// foreign lists what no page of ours holds: scripts, handlers and frames that came in with a text. The API's description
-// is drawn in the browser, with styles.
+// foreign lists what no page of ours holds: scripts, handlers and frames that came in with a text.
 const foreign = `(() => {
 	const found = window.__pwned === undefined ? [] : ["script ran: " + window.__pwned];
-	if (location.pathname === "/docs") return found;
 	for (const e of document.querySelectorAll("script:not([src]), iframe, math, main img, main style, [hx-on], [href^='javascript:' i], [action^='javascript:' i]"))
 		found.push(e.outerHTML.slice(0, 120));
 	for (const e of document.querySelectorAll("main *"))

@@ -17,7 +17,7 @@ func (s *stage) newTenant(slug, name string) *world {
 	s.t.Helper()
 	s.call("POST", "/v1/tenants", s.root, object{"name": name, "slug": slug})
 	key := s.call("POST", "/v1/api-keys", s.root, object{
-		"name": "a key", "scopes": []string{"tasks:read", "tasks:write", "admin:read", "admin:write", "workers:register", "usage:read"},
+		"name": "a key", "scopes": []string{"tasks:read", "tasks:write", "admin:read", "admin:write", "workers:register", "usage:read", "schedules:read", "schedules:write"},
 	}, "Nightshift-Tenant", slug)
 	return &world{stage: s, slug: slug, token: s.token(str(key, "client_id"), str(key, "client_secret"))}
 }

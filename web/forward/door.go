@@ -1,8 +1,10 @@
 package forward
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
+	"errors"
 	"log/slog"
 	"net/http"
 	"time"
@@ -19,6 +21,7 @@ type Options struct {
 	Token  func(context.Context) (string, error) // for the audience "brain"
 	// Patience is how long a command is asked again while no brain answers; 0 means DefaultPatience.
 	Patience time.Duration
+	Protocol string // that this replica claims to speak; empty: the one it speaks
 	Logger   *slog.Logger
 }
 
@@ -26,6 +29,7 @@ const (
 	// DefaultPatience outlives a takeover.
 	DefaultPatience = 10 * time.Second
 	callLimit       = 4 * time.Second // one try; a claim's wait comes on top
+	otherPatience   = 2 * time.Second // a brain of another version is followed at once, or not before this replica is replaced
 	firstPause      = 20 * time.Millisecond
 	longestPause    = 500 * time.Millisecond
 )
@@ -34,6 +38,8 @@ const (
 type Door struct {
 	options Options
 	log     *slog.Logger
+
+	protocol string
 }
 
 var _ engine.Door = (*Door)(nil)
@@ -49,7 +55,7 @@ func New(o Options) *Door {
 	if o.Client == nil {
 		o.Client = NewClient(nil)
 	}
-	return &Door{options: o, log: o.Logger}
+	return &Door{options: o, log: o.Logger, protocol: cmp.Or(o.Protocol, Protocol())}
 }
 
 // Do brings the command to the brain and its answer back. While nobody decides it waits and asks again, until the
@@ -70,6 +76,11 @@ func (d *Door) Do(ctx context.Context, cmd *engine.Command) (*engine.Answer, err
 			return answer, err
 		}
 		asked = asked || sent
+		if other := (*protocolError)(nil); errors.As(err, &other) {
+			if soon := began.Add(otherPatience); soon.Before(until) {
+				until = soon
+			}
+		}
 		left := time.Until(until)
 		switch {
 		case ctx.Err() != nil:

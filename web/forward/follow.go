@@ -23,9 +23,9 @@ type progress struct {
 
 // Batches answers, over a held connection, as soon as this replica has committed past the batch in the body, or after
 // 20 s. It is mounted at BatchesPath like Handler; subscribe is the loop's.
-func Batches(subscribe func(context.Context) <-chan int64, verify func(token string) error) func(ctx context.Context, body []byte, token string) (int, []byte) {
-	return func(ctx context.Context, body []byte, token string) (int, []byte) {
-		if err := verify(token); err != nil {
+func Batches(subscribe func(context.Context) <-chan int64, verify func(token string) error) func(ctx context.Context, body []byte, from Sender) (int, []byte) {
+	return func(ctx context.Context, body []byte, from Sender) (int, []byte) {
+		if err := verify(from.Token); err != nil {
 			return answered(nil, models.Errorf(models.Unauthenticated, "this needs a token for the brain"))
 		}
 		var after progress

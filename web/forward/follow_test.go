@@ -14,7 +14,7 @@ func TestFollowHearsEachCommit(t *testing.T) {
 	handle := Batches(func(context.Context) <-chan int64 { return commits }, func(string) error { return nil })
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
-		status, out := handle(r.Context(), body, "")
+		status, out := handle(r.Context(), body, Sender{})
 		w.WriteHeader(status)
 		_, _ = w.Write(out)
 	}))

@@ -62,7 +62,7 @@ func replica(t *testing.T, door engine.Door, gate func(w http.ResponseWriter, ne
 			t.Errorf("%s: %v", r.URL.Path, err)
 		}
 		serve := func() {
-			status, out := handle(r.Context(), body, strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "))
+			status, out := handle(r.Context(), body, SenderOf(r.Header.Get))
 			w.WriteHeader(status)
 			_, _ = w.Write(out)
 		}
@@ -276,11 +276,11 @@ func TestLeasesForACallerThatHasLeftGoBack(t *testing.T) {
 
 func TestOnlyReplicasAreServed(t *testing.T) {
 	handle := Handler(&brain{}, func(string) error { return errors.New("no") })
-	if status, body := handle(t.Context(), []byte(`{}`), "x"); status != http.StatusUnauthorized || !strings.Contains(string(body), "unauthenticated") {
+	if status, body := handle(t.Context(), []byte(`{}`), Sender{Token: "x", Protocol: Protocol()}); status != http.StatusUnauthorized || !strings.Contains(string(body), "unauthenticated") {
 		t.Errorf("%d %s", status, body)
 	}
 	handle = Handler(&brain{}, func(string) error { return nil })
-	if status, _ := handle(t.Context(), []byte(`{"id":`), "x"); status != http.StatusBadRequest {
+	if status, _ := handle(t.Context(), []byte(`{"id":`), Sender{Token: "x", Protocol: Protocol()}); status != http.StatusBadRequest {
 		t.Errorf("%d", status)
 	}
 	d := New(Options{Role: at(replica(t, &brain{}, nil).URL), Token: func(context.Context) (string, error) { return "stale", nil }})

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -33,13 +32,13 @@ func (m *member) role() (bool, string) {
 
 func join(t *testing.T, store engine.Store) *member {
 	var m member
-	var handle func(context.Context, []byte, string) (int, []byte)
+	var handle func(context.Context, []byte, Sender) (int, []byte)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
 			return // the caller has gone
 		}
-		status, out := handle(r.Context(), body, strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "))
+		status, out := handle(r.Context(), body, SenderOf(r.Header.Get))
 		w.WriteHeader(status)
 		_, _ = w.Write(out)
 	}))

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"time"
 
 	"nightshift/handlers"
@@ -23,6 +24,7 @@ const Path = "/internal/commands"
 type reply struct {
 	Answer *engine.Answer `json:"answer,omitempty"`
 	Error  *models.Error  `json:"error,omitempty"`
+	Other  bool           `json:"other_protocol,omitempty"` // why it is refused
 }
 
 // NewClient makes a client for talking to other replicas, trusting what trust says; nil means the system's roots.
@@ -60,6 +62,8 @@ func (d *Door) post(ctx context.Context, address, token string, cmd *engine.Comm
 		return nil, unavailable("the brain's answer can't be read: %w", err)
 	}
 	switch {
+	case r.Other && r.Error != nil:
+		return nil, &protocolError{r.Error}
 	case r.Error != nil:
 		return nil, r.Error
 	case r.Answer == nil:
@@ -78,6 +82,7 @@ func (d *Door) exchange(ctx context.Context, url, token string, body []byte) ([]
 	}
 	request.Header.Set("Authorization", "Bearer "+token)
 	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set(protocolHeader, d.protocol)
 	response, err := d.options.Client.Do(request)
 	if err != nil {
 		return nil, unavailable("the brain does not answer: %w", err)
@@ -98,12 +103,25 @@ func (d *Door) exchange(ctx context.Context, url, token string, body []byte) ([]
 	return nil, unavailable("the brain answered with status %d", response.StatusCode)
 }
 
-// Handler takes commands of other replicas to this replica's loop. It is mounted at Path: body and bearer token in,
-// status and JSON out. ctx must end when the caller leaves, so that parked claims are taken off.
-func Handler(door engine.Door, verify func(token string) error) func(ctx context.Context, body []byte, token string) (int, []byte) {
-	return func(ctx context.Context, body []byte, token string) (int, []byte) {
-		if err := verify(token); err != nil {
+// Sender is the replica that asks, by the headers of its request.
+type Sender struct{ Token, Protocol string }
+
+// SenderOf reads the headers.
+func SenderOf(header func(name string) string) Sender {
+	return Sender{strings.TrimPrefix(header("Authorization"), "Bearer "), header(protocolHeader)}
+}
+
+// Handler takes commands of other replicas to this replica's loop. It is mounted at Path: body and sender in, status and
+// JSON out. ctx must end when the caller leaves, so that parked claims are taken off. A sender of another protocol is
+// refused: what it does not know of would be lost from what it sends, and what it sends might be taken for less.
+func Handler(door engine.Door, verify func(token string) error) func(ctx context.Context, body []byte, from Sender) (int, []byte) {
+	own := Protocol()
+	return func(ctx context.Context, body []byte, from Sender) (int, []byte) {
+		if err := verify(from.Token); err != nil {
 			return answered(nil, models.Errorf(models.Unauthenticated, "this needs a token for the brain"))
+		}
+		if from.Protocol != own {
+			return answered(nil, otherProtocol(from.Protocol, own))
 		}
 		var cmd engine.Command
 		if err := json.Unmarshal(body, &cmd); err != nil {
@@ -122,7 +140,8 @@ func Handler(door engine.Door, verify func(token string) error) func(ctx context
 func answered(answer *engine.Answer, err error) (int, []byte) {
 	r, status := reply{Answer: answer}, http.StatusOK
 	if err != nil {
-		r = reply{Error: wireError(err)}
+		var other *protocolError
+		r = reply{Error: wireError(err), Other: errors.As(err, &other)}
 		switch r.Error.Code {
 		case models.Unauthenticated:
 			status = http.StatusUnauthorized

@@ -43,7 +43,8 @@ type Summary struct {
 	Tenants   []TenantSummary
 	Shares    Shares
 	Tasks     int
-	Retries   int
+	Retries   int // attempts that failed and were made again
+	RunAgain  int // attempts that were lost with their worker or given back, and were made again
 	Succeeded int
 	PerSecond float64
 }
@@ -142,8 +143,8 @@ func (n *night) end(ctx context.Context, w *watch) (Summary, error) {
 // Print writes the summary for people.
 func (s Summary) Print(out io.Writer) {
 	var b strings.Builder
-	fmt.Fprintf(&b, "\nNight %s: %d tasks, %d succeeded, %d retries, %.0f tasks/s, %s\n",
-		s.ID, s.Tasks, s.Succeeded, s.Retries, s.PerSecond, s.Ended.Sub(s.Begun).Round(100*time.Millisecond))
+	fmt.Fprintf(&b, "\nNight %s: %d tasks, %d succeeded, %d retries, %d run again, %.0f tasks/s, %s\n",
+		s.ID, s.Tasks, s.Succeeded, s.Retries, s.RunAgain, s.PerSecond, s.Ended.Sub(s.Begun).Round(100*time.Millisecond))
 	for _, t := range s.Tenants {
 		fmt.Fprintf(&b, "\n  %s (weight %d): workflow %s %s, %d documents, %d dead letters\n",
 			t.Slug, t.Weight, t.WorkflowID, t.State, t.Documents, t.DeadLetters)

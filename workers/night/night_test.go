@@ -187,6 +187,45 @@ func TestDealIsFairAndWithinTheLimit(t *testing.T) {
 	}
 }
 
+// A night's work is measured by the machine as it is: ten times slower, a tenth of the documents, down to a hundred
+// milliseconds each.
+func TestANightFitsTheMachine(t *testing.T) {
+	for _, each := range []time.Duration{0, time.Millisecond, 10 * time.Millisecond, 30 * time.Millisecond, 100 * time.Millisecond} {
+		if n := filling(each); n < fewestOfAuto || n > mostOfAuto || time.Duration(n)*each > wantedWork {
+			t.Errorf("at %v each a tenant has %d documents, %v of work", each, n, time.Duration(n)*each)
+		}
+	}
+}
+
+// What was lost with its worker, or given back, is run again without having failed: it is told apart from retries, and
+// its time counts for the shares.
+func TestWhatIsRunAgainIsToldApart(t *testing.T) {
+	at := time.Unix(1_800_000_000, 0)
+	l := ledger{started: map[string]time.Time{}}
+	seconds := 2.0
+	for _, e := range []event{
+		{Name: "task.ready", TaskID: "a", At: at},
+		{Name: "task.started", TaskID: "a", At: at},
+		{Name: "task.ready", TaskID: "a", At: at.Add(time.Second), Class: "worker_lost", Pool: "cpu", ChargedSeconds: &seconds},
+		{Name: "task.started", TaskID: "a", At: at.Add(2 * time.Second)},
+		{Name: "task.released", TaskID: "a", At: at.Add(3 * time.Second), Pool: "cpu", ChargedSeconds: &seconds},
+		{Name: "task.started", TaskID: "a", At: at.Add(4 * time.Second)},
+		{Name: "task.retrying", TaskID: "a", At: at.Add(5 * time.Second), Class: "timeout", Pool: "cpu", ChargedSeconds: &seconds},
+		{Name: "task.ready", TaskID: "a", At: at.Add(6 * time.Second)},
+		{Name: "task.succeeded", TaskID: "a", At: at.Add(7 * time.Second), Pool: "cpu", ChargedSeconds: &seconds},
+	} {
+		l.book(e, sharedType)
+	}
+	if l.again != 2 || l.retries != 1 || len(l.charges) != 4 {
+		t.Errorf("%d run again, %d retries, %d charges", l.again, l.retries, len(l.charges))
+	}
+	var out strings.Builder
+	Summary{Retries: 1, RunAgain: 2}.Print(&out)
+	if !strings.Contains(out.String(), "1 retries, 2 run again,") {
+		t.Errorf("it says %q", out.String())
+	}
+}
+
 func TestSharesAreReadFromTheCommonTime(t *testing.T) {
 	at := func(s float64) time.Time { return time.Unix(1_800_000_000, 0).Add(time.Duration(s * 1e9)) }
 	charged := func(v float64) *float64 { return &v }

@@ -3,6 +3,7 @@ package night
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 )
@@ -14,6 +15,8 @@ type event struct {
 	TaskID         string    `json:"task_id"`
 	At             time.Time `json:"at"`
 	Pool           string    `json:"pool"`
+	Class          string    `json:"class"`
+	Reason         string    `json:"reason"`
 	ChargedSeconds *float64  `json:"charged_seconds"`
 }
 
@@ -29,19 +32,27 @@ type ledger struct {
 	first, last time.Time // starts of the class
 	started     map[string]time.Time
 	charges     []charge
-	retries     int
+	retries     int  // attempts that failed and are made again
+	again       int  // attempts that were lost or given back, and are made again
 	charged     bool // the seconds are the scheduler's own
 }
 
+// ends are the events by which an attempt ends, beside its loss.
+var ends = []string{"task.succeeded", "task.retrying", "task.failed", "task.dead_lettered"}
+
 func (l *ledger) book(e event, taskType string) {
-	if e.Name == "task.retrying" {
+	lost := e.Name == "task.ready" && e.Class == "worker_lost" || e.Name == "task.released" && e.Reason == "" // with a reason it left a hold
+	switch {
+	case e.Name == "task.retrying":
 		l.retries++
+	case lost:
+		l.again++
 	}
 	if taskType != sharedType {
 		return
 	}
-	switch e.Name {
-	case "task.started":
+	switch {
+	case e.Name == "task.started":
 		if l.first.IsZero() || e.At.Before(l.first) {
 			l.first = e.At
 		}
@@ -49,7 +60,7 @@ func (l *ledger) book(e event, taskType string) {
 			l.last = e.At
 		}
 		l.started[e.TaskID] = e.At
-	case "task.succeeded", "task.retrying", "task.failed", "task.dead_lettered", "task.released":
+	case lost || slices.Contains(ends, e.Name):
 		if e.Pool != "" && e.Pool != sharedPool {
 			return
 		}

@@ -79,11 +79,12 @@ func (c *customer) finished() int {
 
 func (w *watch) draw() []string {
 	shares := sharesOf(w.customers)
-	retries := 0
+	retries, again := 0, 0
 	for _, c := range w.customers {
 		retries += c.ledger.retries
+		again += c.ledger.again
 	}
-	lines := []string{fmt.Sprintf("%7s  %.0f tasks/s, %d retries", time.Since(w.begun).Round(100*time.Millisecond), w.rate, retries)}
+	lines := []string{fmt.Sprintf("%7s  %.0f tasks/s, %d retries, %d run again", time.Since(w.begun).Round(100*time.Millisecond), w.rate, retries, again)}
 	for i, c := range w.customers {
 		share := "share –"
 		if len(shares.Tenants) > 0 {
@@ -120,6 +121,7 @@ func (w *watch) summary() Summary {
 		s.Tasks += c.total()
 		s.Succeeded += c.counts["succeeded"]
 		s.Retries += c.ledger.retries
+		s.RunAgain += c.ledger.again
 	}
 	if seconds := time.Since(w.begun).Seconds(); seconds > 0 {
 		s.PerSecond = float64(s.Succeeded) / seconds

@@ -81,8 +81,8 @@ type SpansRequest struct {
 
 // Span is one span of an attempt's trace.
 type Span struct {
-	SpanID       string          `json:"span_id"`
-	ParentSpanID string          `json:"parent_span_id,omitempty"`
+	SpanID       string          `json:"span_id,omitempty"`        // 16 hexadecimal digits; made by the server when left out
+	ParentSpanID string          `json:"parent_span_id,omitempty"` // left out: the attempt
 	Name         string          `json:"name"`
 	Start        time.Time       `json:"start"`
 	End          time.Time       `json:"end"`

@@ -30,6 +30,7 @@ const (
 	ClassWorkerLost       = "worker_lost"
 	ClassOutcomeUnknown   = "outcome_unknown"
 	ClassCancelled        = "cancelled"
+	ClassStateConflict    = "state_conflict" // given by the server: another version of the watermark stands
 )
 
 // ResultsRequest is the body of POST /v1/workers/{id}/results.
@@ -94,14 +95,14 @@ type ResultsAnswer struct {
 }
 
 // ResultAnswer says what became of one result: State is the task's state
-// after it, Code why it was refused. A refused one still has its usage booked,
-// once an attempt.
+// after it, Code why it was refused. UsageRecorded says that the attempt's usage is
+// in the books; that of a refused one is booked too, once an attempt.
 type ResultAnswer struct {
 	LeaseToken    string  `json:"lease_token"`
 	Accepted      bool    `json:"accepted"`
 	State         *string `json:"state"`
 	Code          *string `json:"code"`
-	UsageRecorded bool    `json:"usage_recorded,omitempty"`
+	UsageRecorded bool    `json:"usage_recorded"`
 }
 
 // CompleteRequest is the body of POST /v1/tasks/{id}/complete.

@@ -37,10 +37,11 @@ type RegisterRequest struct {
 	Kinds     []string `json:"kinds,omitempty"`
 	Pool      string   `json:"pool,omitempty"`
 
-	Resources   *Resources        `json:"resources,omitempty"`
-	Slots       *Slots            `json:"slots,omitempty"`
-	Models      []string          `json:"models,omitempty"`
-	Permissions []string          `json:"permissions,omitempty"`
+	Resources *Resources `json:"resources,omitempty"`
+	Slots     *Slots     `json:"slots,omitempty"`
+	// Nil is left out and means all, an empty list none.
+	Models      []string          `json:"models,omitzero"`
+	Permissions []string          `json:"permissions,omitzero"`
 	Labels      map[string]string `json:"labels,omitempty"`
 
 	// Leases names the tokens of an earlier session of this instance that

@@ -5,12 +5,17 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // Bounds of a summary's work: beyond MostUnits a document is thinned evenly,
-// because the comparison grows with the square.
+// because the comparison grows with the square, and of a unit of more than
+// MostUnitBytes (a table of numbers is one sentence to a reader of full stops)
+// the beginning is kept.
 const (
-	MostUnits  = 1000
+	MostUnits     = 1000
+	MostUnitBytes = 500
+
 	rankRounds = 30
 	damping    = 0.85
 )
@@ -87,7 +92,8 @@ func thin(units []string, most int) []string {
 	return out
 }
 
-// Units takes a document apart into what a summary may quote.
+// Units takes a document apart into what a summary may quote, none longer than
+// MostUnitBytes.
 func Units(path, content string) []string {
 	if strings.HasSuffix(path, ".html") || strings.HasSuffix(path, ".htm") {
 		content = plain(markupSilent.ReplaceAllString(content, " "))
@@ -96,7 +102,7 @@ func Units(path, content string) []string {
 	var said strings.Builder
 	end := func() {
 		for _, s := range sentences(said.String()) {
-			if len(Words(s)) >= 3 {
+			if s = short(s); len(Words(s)) >= 3 {
 				out = append(out, s)
 			}
 		}
@@ -109,7 +115,7 @@ func Units(path, content string) []string {
 		switch {
 		case code && !isComment:
 			end()
-			if len(Words(line)) >= 3 {
+			if line = short(line); len(Words(line)) >= 3 {
 				out = append(out, line)
 			}
 		case line == "" || comment == "" && isComment:
@@ -120,6 +126,23 @@ func Units(path, content string) []string {
 	}
 	end()
 	return out
+}
+
+// short cuts a unit that is too long, where a word ends if there is one.
+func short(unit string) string {
+	const mark = " …"
+	if len(unit) <= MostUnitBytes {
+		return unit
+	}
+	end := MostUnitBytes - len(mark)
+	for !utf8.RuneStart(unit[end]) {
+		end--
+	}
+	cut := unit[:end]
+	if space := strings.LastIndexByte(cut, ' '); space > MostUnitBytes/2 {
+		cut = cut[:space]
+	}
+	return strings.TrimRight(cut, " ") + mark
 }
 
 func sentences(prose string) []string {

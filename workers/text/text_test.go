@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"pgregory.net/rapid"
 )
@@ -107,6 +108,28 @@ func TestVectorIsSortedAndDeterministic(t *testing.T) {
 	}
 	if dot(a, Vector("a decoder decodes")) <= dot(a, Vector("quite unlike words")) {
 		t.Error("kin is not nearer than strangers")
+	}
+}
+
+// A table of numbers, a line of data in code, a text without a full stop: what a summary quotes has a bound.
+func TestASummaryQuotesNothingWithoutEnd(t *testing.T) {
+	for name, doc := range map[string]struct{ path, text string }{
+		"words":         {"a.txt", strings.Repeat("zahlen über zahlen ", 80_000)},
+		"one word":      {"a.txt", "what follows is " + strings.Repeat("é", 700_000)},
+		"code":          {"a.go", "var table = []int{" + strings.Repeat("1234, ", 200_000) + "}"},
+		"many of these": {"a.md", strings.Repeat(strings.Repeat("one and another ", 400)+"end. ", 20)},
+	} {
+		for _, unit := range Summary(doc.path, doc.text, 4) {
+			if len(unit) > MostUnitBytes || !utf8.ValidString(unit) || !strings.HasSuffix(unit, " …") {
+				t.Errorf("%s: a unit of %d bytes: %.40q … %q", name, len(unit), unit, unit[max(0, len(unit)-20):])
+			}
+		}
+		if len(Summary(doc.path, doc.text, 4)) == 0 {
+			t.Errorf("%s: nothing is left", name)
+		}
+	}
+	if whole := "A sentence of an ordinary length stays as it is."; Summary("a.md", whole, 1)[0] != whole {
+		t.Error("an ordinary sentence was cut")
 	}
 }
 

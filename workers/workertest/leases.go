@@ -130,6 +130,12 @@ func (s *Server) single(w http.ResponseWriter, r *http.Request, _ *worker) {
 		for _, line := range in.Lines {
 			t.Logs = append(t.Logs, line.Level+" "+line.Message)
 		}
+	case "spans":
+		var in protocol.SpansRequest
+		if !read(w, r, &in) {
+			return
+		}
+		t.Spans = append(t.Spans, in.Spans...)
 	case "children":
 		s.children(w, r, t)
 		return

@@ -59,6 +59,7 @@ type Task struct {
 	Progress   json.RawMessage
 	Checkpoint json.RawMessage
 	Logs       []string
+	Spans      []protocol.Span
 	Children   []protocol.Child
 	Expires    time.Time
 

@@ -1,4 +1,4 @@
-// Package pgtest gives tests a database of their own in a few milliseconds.
+// Package pgtest gives tests a database of their own, empty (New) or with the schema (Migrated), in some tens of milliseconds.
 //
 // All test processes of a machine's user share one private cluster: the first starts it, later ones join it, and it
 // ends by itself some seconds after the last one has gone, however that one ended, leaving neither process nor files.

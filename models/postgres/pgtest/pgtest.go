@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"net/url"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -25,19 +26,30 @@ func New(t testing.TB) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	name := "test_" + strings.ToLower(rand.Text()[:12])
+	name := newName()
+	dsn, err := a.create(ctx, name, "template1")
+	t.Cleanup(func() { drop(t, a, name) })
+	if err != nil {
+		t.Fatalf("making the test's database: %v", err)
+	}
+	return dsn
+}
+
+func newName() string { return "test_" + strings.ToLower(rand.Text()[:12]) }
+
+// create makes a login and its database, as a copy of another, and returns the login's DSN.
+func (c *cluster) create(ctx context.Context, name, from string) (string, error) {
 	login, password := name+"_login", rand.Text()
 	for _, sql := range []string{
 		fmt.Sprintf(`CREATE ROLE %s LOGIN CREATEROLE NOSUPERUSER NOBYPASSRLS PASSWORD '%s'`, login, password),
 		fmt.Sprintf(`GRANT %s TO CURRENT_USER`, login), // a maker that is no superuser needs it to give the database away
-		fmt.Sprintf(`CREATE DATABASE %s OWNER %s%s`, name, login, a.strategy),
+		fmt.Sprintf(`CREATE DATABASE %s OWNER %s TEMPLATE %s%s`, name, login, from, c.strategy),
 	} {
-		if _, err := a.pool.Exec(ctx, sql); err != nil {
-			t.Fatalf("making the test's database: %s: %v", strings.ReplaceAll(sql, password, "…"), err)
+		if _, err := c.pool.Exec(ctx, sql); err != nil {
+			return "", fmt.Errorf("%s: %w", strings.ReplaceAll(sql, password, "…"), err)
 		}
 	}
-	t.Cleanup(func() { drop(t, a, name) })
-	return a.dsn(name, url.UserPassword(login, password))
+	return c.dsn(name, url.UserPassword(login, password)), nil
 }
 
 // Admin is the DSN of the cluster's administrator on the same database as dsn: to end backends, to read what others do.
@@ -57,11 +69,7 @@ func Admin(t testing.TB, dsn string) string {
 func drop(t testing.TB, a *cluster, name string) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	for _, sql := range []string{
-		fmt.Sprintf(`DROP DATABASE IF EXISTS %s WITH (FORCE)`, name),
-		fmt.Sprintf(`DROP ROLE IF EXISTS %s_app, %s_engine`, name, name),
-		fmt.Sprintf(`DROP ROLE IF EXISTS %s_login`, name),
-	} {
+	for _, sql := range dropping(name) {
 		if _, err := a.pool.Exec(ctx, sql); err != nil {
 			t.Errorf("dropping the test's database: %s: %v", sql, err)
 		}
@@ -73,6 +81,7 @@ type cluster struct {
 	url      *url.URL
 	pool     *pgxpool.Pool // two connections; it lives as long as the test process
 	strategy string        // how a database is copied
+	private  bool          // it is the tests' own, and ends after them
 }
 
 var admin = sync.OnceValues(func() (*cluster, error) {
@@ -96,7 +105,7 @@ var admin = sync.OnceValues(func() (*cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &cluster{url: u, pool: pool}
+	c := &cluster{url: u, pool: pool, private: os.Getenv("TEST_DATABASE_URL") == ""}
 	var copies bool
 	if err := pool.QueryRow(ctx, `SELECT current_setting('server_version_num')::int >= 150000`).Scan(&copies); err != nil {
 		return nil, fmt.Errorf("no PostgreSQL for tests: %w", err)

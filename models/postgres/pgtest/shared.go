@@ -20,7 +20,7 @@ import (
 
 const (
 	// generation is part of the folder's name: processes of different settings don't share a cluster.
-	generation = "1"
+	generation = "2"
 	keeperOf   = "PGTEST_KEEPER_OF"
 	linger     = 20 * time.Second
 	poll       = 20 * time.Millisecond

@@ -5,6 +5,9 @@ import (
 	"runtime"
 	"testing"
 	"time"
+
+	"nightshift/scheduler/sim"
+	"nightshift/scheduler/sim/trace"
 )
 
 // The quick figures reach their goals; those that take longer are printed by `make sim`.
@@ -61,5 +64,24 @@ func TestKeyedTasksHideNothing(t *testing.T) {
 	}
 	for _, v := range l.violations {
 		t.Error(v)
+	}
+}
+
+// A small form of the figure that needs a recorded trace: timers made up like it.
+func TestTimersApplyWhatIsSuggested(t *testing.T) {
+	var made trace.Trace
+	for i, every := range []int{5, 5, 5, 5, 10, 10, 15, 30, 30, 60, 60, 60, 1} {
+		for at := 0; at < 240; at += every {
+			made.Tasks = append(made.Tasks, trace.Task{Item: sim.Item{At: time.Duration(at) * time.Minute}})
+			made.Tasks[len(made.Tasks)-1].Class.Type = string(rune('a' + i))
+		}
+	}
+	loads, span := regular(&made, 2)
+	if len(loads) != 12 {
+		t.Fatalf("%d timers are regular, twelve are", len(loads))
+	}
+	before, after, moves := settled(loads, span)
+	if before < 6 || after > 3 || moves < 8 {
+		t.Errorf("peak ÷ mean is %.2f as scheduled, and %.2f after %d moves", before, after, moves)
 	}
 }

@@ -144,7 +144,7 @@ func signed(format string, v float64) string {
 	if strings.Trim(text, "+-0.") == "" {
 		return "="
 	}
-	return text
+	return strings.Replace(text, "-", "−", 1)
 }
 
 func percent(v float64) string { return fmt.Sprintf("%.1f %%", 100*v) }

@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"encoding/xml"
 	"errors"
+	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -104,8 +106,30 @@ func TestThePictureIsWellFormed(t *testing.T) {
 			elements[start.Name.Local]++
 		}
 	}
-	if elements["polyline"] != 4 || elements["rect"] < 60 || elements["text"] < 30 {
+	if elements["polyline"] != 8 || elements["rect"] < 60 || elements["text"] < 30 {
 		t.Errorf("%v", elements)
+	}
+}
+
+// With more tenants than colours those that take most have one, and long names go on in a row of their own.
+func TestTheLargestTenantsHaveColours(t *testing.T) {
+	r := Report{Base: sim.Result{Timeline: []sim.Point{{At: time.Second, Shares: make([]float64, 20), Depths: make([]int64, 20)}}}}
+	for i := range 20 {
+		r.Tenants = append(r.Tenants, fmt.Sprintf("a-tenant-with-a-long-name-%d", i))
+		r.Base.Timeline[0].Shares[i] = float64(i) / 190
+	}
+	shown := r.largest()
+	if !slices.Equal(shown, []int{12, 13, 14, 15, 16, 17, 18, 19}) {
+		t.Errorf("%v have a colour", shown)
+	}
+	keys, rows := layKeys(r.Tenants, shown)
+	if len(keys) != 9 || keys[8].name != "12 others" || rows != 3 {
+		t.Errorf("%d rows of %v", rows, keys)
+	}
+	for _, k := range keys {
+		if k.x+14+7*float64(len(k.name)) > width || k.row < 1 || int(k.row) > rows {
+			t.Errorf("%+v is beyond the picture", k)
+		}
 	}
 }
 

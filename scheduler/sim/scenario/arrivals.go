@@ -3,6 +3,8 @@ package scenario
 import (
 	"cmp"
 	"math"
+	"slices"
+	"time"
 
 	"nightshift/models"
 	"nightshift/scheduler/sim"
@@ -86,11 +88,43 @@ func comes(a *arrival, out *sim.Arrival, wrong func(string, ...any) error) error
 			out.Count = -1
 		}
 	}
+	if len(a.Recorded) > 0 {
+		ways++
+		if err := recorded(a, out, wrong); err != nil {
+			return err
+		}
+	}
 	if ways != 1 {
-		return wrong("work comes in exactly one way: poisson, burst, backlog or closed")
+		return wrong("work comes in exactly one way: poisson, burst, backlog, closed or recorded")
 	}
 	return nil
 }
+
+// recorded reads work that really came: when, and how long each task ran.
+func recorded(a *arrival, out *sim.Arrival, wrong func(string, ...any) error) error {
+	if a.Run != (run{}) || a.Chain != 0 || len(a.Graph) > 0 || a.Estimate.Word == "mean" {
+		return wrong("recorded tasks have run times of their own, and are no workflows: run, chain, graph and an estimate of the mean do not go with them")
+	}
+	for _, pair := range a.Recorded {
+		if !(pair[0] >= 0 && pair[0] <= mostSeconds && pair[1] >= 0 && pair[1] <= mostSeconds) {
+			return wrong("a recorded task is [seconds after the beginning, seconds it ran], neither negative nor above %d", int(mostSeconds))
+		}
+		item := sim.Item{
+			At: seconds(pair[0]), Run: max(seconds(pair[1]), time.Millisecond), Priority: out.Priority,
+		}
+		if out.Deadline > 0 || out.Slack > 0 {
+			item.Deadline = out.Deadline + time.Duration(out.Slack*float64(item.Run))
+		}
+		out.Items = append(out.Items, item)
+	}
+	slices.SortStableFunc(out.Items, func(a, b sim.Item) int { return cmp.Compare(a.At, b.At) })
+	return nil
+}
+
+// mostSeconds is as far as recorded work may go: a year.
+const mostSeconds = 366 * 86400.0
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
 // takes reads how long work takes.
 func takes(a *arrival, out *sim.Arrival, wrong func(string, ...any) error) error {
@@ -111,7 +145,7 @@ func takes(a *arrival, out *sim.Arrival, wrong func(string, ...any) error) error
 	default:
 		return wrong("run times are even, exponential or lognormal, not %q", a.Run.Shape)
 	}
-	if out.Run <= 0 && len(a.Graph) == 0 {
+	if out.Run <= 0 && len(a.Graph) == 0 && len(a.Recorded) == 0 {
 		return wrong("the run time is above 0")
 	}
 	return nil
@@ -131,17 +165,6 @@ func tells(a *arrival, out *sim.Arrival, wrong func(string, ...any) error) error
 	if out.Wrong = a.Estimate.Sigma; !(out.Wrong >= 0 && out.Wrong <= 3) {
 		return wrong("the sigma of an estimate is 0 to 3")
 	}
-	return nil
-}
-
-func keyed(a *arrival, out *sim.Arrival, wrong func(string, ...any) error) error {
-	if a.Key == nil {
-		return nil
-	}
-	if a.Key.Name == "" || a.Key.Limit < 0 || a.Key.Count < 0 {
-		return wrong("a key has a name; limit and count are not negative")
-	}
-	out.LimitKey, out.KeyLimit, out.Keys = a.Key.Name, max(1, a.Key.Limit), a.Key.Count
 	return nil
 }
 
@@ -183,6 +206,8 @@ func shaped(a *arrival, out *sim.Arrival, wrong func(string, ...any) error) erro
 func tasksOf(a *sim.Arrival, seconds float64) float64 {
 	batches := float64(max(1, a.Count))
 	switch {
+	case len(a.Items) > 0:
+		return float64(len(a.Items))
 	case a.Count < 0 && a.Closed > 0:
 		batches = float64(a.Closed) * seconds / max(0.001, a.Run.Seconds()+a.Every.Seconds())
 	case a.Count < 0:

@@ -15,6 +15,7 @@ import (
 //
 //	tenant.NAME.weight   worker.NAME.count   worker.NAME.slots   lane.TENANT.NAME.max_concurrent
 //	kind.NAME.weight     kind.NAME.precedence   kind.NAME.min_share
+//	kind.NAME.elastic    kind.NAME.yields_to   kind.NAME.max_hold_seconds   and those three of lanes
 //	arrival.NAME.priority   arrival.NAME.deadline
 func Change(s sim.Scenario, text string) (sim.Scenario, error) {
 	what, value, ok := strings.Cut(text, "=")
@@ -46,7 +47,7 @@ func Change(s sim.Scenario, text string) (sim.Scenario, error) {
 	case c.err != nil:
 		return s, fmt.Errorf("%s: %w", text, c.err)
 	case !c.found:
-		return s, fmt.Errorf("%s: there is no %s %q", text, path[0], c.name)
+		return s, fmt.Errorf("%s: there is no %s %q, only %s", text, path[0], c.name, listed(c.names))
 	}
 	return s, nil
 }
@@ -55,10 +56,25 @@ func Change(s sim.Scenario, text string) (sim.Scenario, error) {
 type changer struct {
 	name, field, value string
 	found              bool
+	names              []string // that there are
 	err                error
 }
 
+// mostNames is how many names a refusal lists.
+const mostNames = 20
+
+func listed(names []string) string {
+	switch names = slices.Compact(names); {
+	case len(names) == 0:
+		return "those that the file names"
+	case len(names) > mostNames:
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:mostNames], ", "), len(names)-mostNames)
+	}
+	return strings.Join(names, ", ")
+}
+
 func (c *changer) is(name string) bool {
+	c.names = append(c.names, name)
 	c.found = c.found || name == c.name
 	return name == c.name
 }
@@ -109,10 +125,32 @@ func (c *changer) lane(lanes []sim.Lane) {
 		case !c.is(lanes[i].Tenant + "." + lanes[i].Name):
 		case c.field == "max_concurrent":
 			lanes[i].MaxConcurrent = int32(c.number(0, 1_000_000))
+		case c.yields(&lanes[i].Elastic, &lanes[i].YieldsTo, &lanes[i].MaxHold):
 		default:
-			c.unknown("max_concurrent")
+			c.unknown("max_concurrent, elastic, yields_to and max_hold_seconds")
 		}
 	}
+}
+
+// yields changes whom something yields to, names being separated by commas; false where the field is another.
+func (c *changer) yields(elastic *bool, to *[]string, most *int32) bool {
+	switch c.field {
+	case "elastic":
+		if c.value != "true" && c.value != "false" {
+			c.err = fmt.Errorf("elastic is true or false")
+		}
+		*elastic = c.value == "true"
+	case "yields_to":
+		*to = nil
+		if c.value != "" {
+			*to = strings.Split(c.value, ",")
+		}
+	case "max_hold_seconds":
+		*most = int32(c.number(0, 31*86400))
+	default:
+		return false
+	}
+	return true
 }
 
 func (c *changer) kind(s *sim.Scenario) {
@@ -126,6 +164,10 @@ func (c *changer) kind(s *sim.Scenario) {
 		at = len(s.Kinds)
 		s.Kinds = append(s.Kinds, models.DefaultKinds()[name])
 	}
+	k := &s.Kinds[at]
+	if c.yields(&k.Elastic, &k.YieldsTo, &k.MaxHold) {
+		return
+	}
 	switch c.field {
 	case "weight":
 		s.Kinds[at].Weight = c.number(0.001, 1000)
@@ -134,7 +176,7 @@ func (c *changer) kind(s *sim.Scenario) {
 	case "min_share":
 		s.Kinds[at].MinShare = c.number(0, 1)
 	default:
-		c.unknown("weight, precedence and min_share")
+		c.unknown("weight, precedence, min_share, elastic, yields_to and max_hold_seconds")
 	}
 }
 
@@ -149,6 +191,10 @@ func (c *changer) arrival(arrivals []sim.Arrival) {
 		case c.field == "priority":
 			p := int16(c.number(0, 100))
 			arrivals[i].Priority, arrivals[i].PriorityTo = p, p
+			arrivals[i].Items = slices.Clone(arrivals[i].Items)
+			for j := range arrivals[i].Items {
+				arrivals[i].Items[j].Priority = p
+			}
 		case c.field == "deadline":
 			d, err := time.ParseDuration(c.value)
 			if err != nil || d < 0 {
@@ -156,6 +202,10 @@ func (c *changer) arrival(arrivals []sim.Arrival) {
 				return
 			}
 			arrivals[i].Deadline = d
+			arrivals[i].Items = slices.Clone(arrivals[i].Items)
+			for j := range arrivals[i].Items {
+				arrivals[i].Items[j].Deadline = d
+			}
 		default:
 			c.unknown("priority and deadline")
 		}

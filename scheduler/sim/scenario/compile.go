@@ -3,6 +3,7 @@ package scenario
 import (
 	"cmp"
 	"errors"
+	"slices"
 	"time"
 
 	"nightshift/models"
@@ -46,7 +47,11 @@ func compile(f *file, w where) (sim.Scenario, error) {
 			return s, w.wrong("tenants", i, "the weight of %s is %v: weights are above 0 and at most 1000", t.Name, weight)
 		}
 		tenants[t.Name] = true
-		s.Tenants = append(s.Tenants, sim.Tenant{Name: t.Name, Weight: weight})
+		limits, err := rates(&f.Tenants[i], func(format string, args ...any) error { return w.wrong("tenants", i, format, args...) })
+		if err != nil {
+			return s, err
+		}
+		s.Tenants = append(s.Tenants, sim.Tenant{Name: t.Name, Weight: weight, Rates: limits})
 	}
 	for _, step := range []func(*file, where, *sim.Scenario, map[string]bool) error{kinds, lanes, workers, arrivals, troubles} {
 		if err := step(f, w, &s, tenants); err != nil {
@@ -73,6 +78,18 @@ func kinds(f *file, w where, s *sim.Scenario, _ map[string]bool) error {
 		if k.MinShare != nil {
 			row.MinShare = *k.MinShare
 		}
+		if k.Elastic != nil {
+			row.Elastic = *k.Elastic
+		}
+		row.YieldsTo, row.MaxHold = append([]string(nil), k.YieldsTo...), k.MaxHold
+		for _, other := range k.YieldsTo {
+			if of, ok := models.ParseKind(other); !ok || of == name {
+				return w.wrong("kinds", i, "a kind yields to other kinds, not to %q", other)
+			}
+		}
+		if k.MaxHold < 0 {
+			return w.wrong("kinds", i, "max_hold_seconds is not negative")
+		}
 		if !(row.Weight > 0) || !(row.MinShare >= 0 && row.MinShare <= 1) {
 			return w.wrong("kinds", i, "weights are above 0, a min_share is 0 to 1")
 		}
@@ -91,19 +108,33 @@ func lanes(f *file, w where, s *sim.Scenario, tenants map[string]bool) error {
 			return w.wrong("lanes", i, "the lane has no name")
 		case !ok:
 			return w.wrong("lanes", i, "there is no kind %q", l.Kind)
-		case l.MaxConcurrent < 0:
-			return w.wrong("lanes", i, "max_concurrent is not negative")
+		case l.MaxConcurrent < 0 || l.MaxHold < 0:
+			return w.wrong("lanes", i, "max_concurrent and max_hold_seconds are not negative")
 		}
-		s.Lanes = append(s.Lanes, sim.Lane{Tenant: l.Tenant, Name: l.Name, Kind: kind, MaxConcurrent: l.MaxConcurrent, TaskTypes: l.TaskTypes})
+		for _, other := range l.YieldsTo {
+			if other == l.Name || !laneKnown(f, l.Tenant, other) {
+				return w.wrong("lanes", i, "a lane yields to other lanes of its tenant, not to %q", other)
+			}
+		}
+		s.Lanes = append(s.Lanes, sim.Lane{
+			Tenant: l.Tenant, Name: l.Name, Kind: kind, MaxConcurrent: l.MaxConcurrent, TaskTypes: l.TaskTypes,
+			Elastic: l.Elastic, YieldsTo: append([]string(nil), l.YieldsTo...), MaxHold: l.MaxHold,
+		})
 	}
 	return nil
+}
+
+// laneKnown says whether a tenant has a lane: of the file, or of a kind's name.
+func laneKnown(f *file, tenant, name string) bool {
+	_, ok := models.ParseKind(name)
+	return ok || slices.ContainsFunc(f.Lanes, func(l lane) bool { return l.Tenant == tenant && l.Name == name })
 }
 
 func workers(f *file, w where, s *sim.Scenario, _ map[string]bool) error {
 	for i, k := range f.Workers {
 		row := models.Worker{
 			Pool: cmp.Or(k.Pool, "cpu"), Slots: k.Slots, KindSlots: k.SlotsByKind, CPUMilli: milli(k.CPU), MemoryMB: k.MemoryMB, DiskMB: k.DiskMB,
-			Models: k.Models, Labels: k.Labels, Permissions: k.Permissions, TaskTypes: k.TaskTypes, Lanes: k.Lanes, LeaseSeconds: int32(k.Lease / time.Second),
+			Models: k.Models, AnyModel: k.AnyModel, Labels: k.Labels, Permissions: k.Permissions, AnyPermit: k.AnyPermit, TaskTypes: k.TaskTypes, Lanes: k.Lanes, LeaseSeconds: int32(k.Lease / time.Second),
 		}
 		for _, mb := range k.GPUs {
 			row.GPUs = append(row.GPUs, models.GPUCard{VRAMMB: mb})

@@ -23,6 +23,8 @@ type file struct {
 type tenant struct {
 	Name   string   `yaml:"name"`
 	Weight *float64 `yaml:"weight"`
+
+	RateLimits []rateLimit `yaml:"rate_limits"`
 }
 
 type kind struct {
@@ -30,6 +32,9 @@ type kind struct {
 	Precedence *int32   `yaml:"precedence"`
 	Weight     *float64 `yaml:"weight"`
 	MinShare   *float64 `yaml:"min_share"`
+	Elastic    *bool    `yaml:"elastic"`
+	YieldsTo   []string `yaml:"yields_to"`
+	MaxHold    int32    `yaml:"max_hold_seconds"`
 }
 
 type lane struct {
@@ -37,6 +42,9 @@ type lane struct {
 	Name          string   `yaml:"name"`
 	Kind          string   `yaml:"kind"`
 	MaxConcurrent int32    `yaml:"max_concurrent"`
+	Elastic       bool     `yaml:"elastic"`
+	YieldsTo      []string `yaml:"yields_to"`
+	MaxHold       int32    `yaml:"max_hold_seconds"`
 	TaskTypes     []string `yaml:"task_types"`
 }
 
@@ -51,8 +59,10 @@ type worker struct {
 	DiskMB      int64             `yaml:"disk_mb"`
 	GPUs        []int64           `yaml:"gpus"` // MB of VRAM each
 	Models      []string          `yaml:"models"`
+	AnyModel    bool              `yaml:"any_model"`
 	Labels      map[string]string `yaml:"labels"`
 	Permissions []string          `yaml:"permissions"`
+	AnyPermit   bool              `yaml:"any_permission"`
 	TaskTypes   []string          `yaml:"task_types"`
 	Lanes       []string          `yaml:"lanes"`
 	Kinds       []string          `yaml:"kinds"`
@@ -72,11 +82,15 @@ type arrival struct {
 	Burst       *flow         `yaml:"burst"`
 	Backlog     int           `yaml:"backlog"`
 	Closed      *closed       `yaml:"closed"`
+	Recorded    [][2]float64  `yaml:"recorded"` // seconds after at, and of run time, of each task
 	Run         run           `yaml:"run"`
 	Estimate    estimate      `yaml:"estimate"`
 	Deadline    deadline      `yaml:"deadline"`
 	Priority    priority      `yaml:"priority"`
 	Key         *key          `yaml:"key"`
+	Concurrency []keyOf       `yaml:"concurrency"`
+	RateKeys    []string      `yaml:"rate_keys"`
+	Ordered     bool          `yaml:"ordered"`
 	MaxAttempts int32         `yaml:"max_attempts"`
 	FailPercent int           `yaml:"fail_percent"`
 	Timeout     time.Duration `yaml:"timeout"`

@@ -18,8 +18,9 @@ tenants:
   - {name: acorn, weight: 3}
   - {name: birch}
 kinds:
-  - {name: batch, weight: 2, min_share: 0.2}
+  - {name: batch, weight: 2, min_share: 0.2, yields_to: [realtime], max_hold_seconds: 600}
 lanes:
+  - {tenant: acorn, name: heavy, elastic: true, yields_to: [nightly, io], max_hold_seconds: 60}
   - {tenant: acorn, name: nightly, kind: batch, max_concurrent: 4, task_types: ["report.*"]}
 workers:
   - {name: cpu, count: 2, slots: 4, cpu: 4, memory_mb: 8192}
@@ -45,8 +46,11 @@ func TestAWholeScenarioIsReadAndLivedThrough(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.Until != 30*time.Minute || s.Tenants[1].Weight != 1 || s.Kinds[0].Weight != 2 || s.Lanes[0].MaxConcurrent != 4 || len(s.Workers[1].GPUs) != 2 {
+	if s.Until != 30*time.Minute || s.Tenants[1].Weight != 1 || s.Kinds[0].Weight != 2 || s.Lanes[1].MaxConcurrent != 4 || len(s.Workers[1].GPUs) != 2 {
 		t.Errorf("%+v", s)
+	}
+	if k, l := s.Kinds[0], s.Lanes[0]; !k.Elastic || k.YieldsTo[0] != "realtime" || k.MaxHold != 600 || !l.Elastic || len(l.YieldsTo) != 2 || l.MaxHold != 60 {
+		t.Errorf("who yields: %+v, %+v", k, l)
 	}
 	reports, crawl, train, flow := s.Arrivals[0], s.Arrivals[1], s.Arrivals[2], s.Arrivals[3]
 	if !reports.Poisson || reports.Count != -1 || reports.Shape != sim.Exponential || reports.PriorityTo != 90 {
@@ -96,6 +100,9 @@ func TestWhatMakesNoSenseIsRefusedWithItsLine(t *testing.T) {
 		head + "  - {tenant: a, run: 1s, poisson: {every: 1us}}\n":                                      "line 6: with it about",
 		head + "  - {tenant: a, run: 1s, backlog: 1, graph: [{name: x, after: [y]}]}\n":                 "line 6: task \"x\" of the graph waits",
 		head + "  - {tenant: a, run: {mean: 1s, shape: flat}, backlog: 1}\n":                            "line 6: run times are",
+		"tenants: [{name: a}]\nworkers: [{name: w, slots: 1}]\narrivals: [{tenant: a, run: 1s, backlog: 1}]\nkinds:\n  - {name: batch, yields_to: [fast]}\n":           "line 5: a kind yields to other kinds",
+		"tenants: [{name: a}]\nworkers: [{name: w, slots: 1}]\narrivals: [{tenant: a, run: 1s, backlog: 1}]\nlanes:\n  - {tenant: a, name: x, yields_to: [y]}\n":       "line 5: a lane yields to other lanes",
+		"tenants: [{name: a}]\nworkers: [{name: w, slots: 1}]\narrivals: [{tenant: a, run: 1s, backlog: 1}]\nlanes:\n  - {tenant: a, name: x, max_hold_seconds: -1}\n": "line 5: max_concurrent and max_hold_seconds",
 		"- a\n":                   "cannot be read",
 		"a: [":                    "line 1",
 		"seed: 1\n---\nseed: 2\n": "one document",
@@ -114,21 +121,22 @@ func TestOneValueIsChanged(t *testing.T) {
 	}
 	changed := s
 	for _, change := range []string{
-		"tenant.birch.weight=7", "worker.cpu.count=5", "lane.acorn.nightly.max_concurrent=9", "kind.batch.weight=4", "kind.io.precedence=5",
+		"tenant.birch.weight=7", "worker.cpu.count=5", "lane.acorn.nightly.max_concurrent=9", "kind.batch.weight=4", "kind.io.precedence=5", "kind.batch.elastic=false", "kind.batch.yields_to=realtime,compute",
+		"lane.acorn.heavy.max_hold_seconds=5", "lane.acorn.heavy.yields_to=",
 		"arrival.crawl.deadline=90s", "arrival.reports.priority=3",
 	} {
 		if changed, err = Change(changed, change); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if changed.Tenants[1].Weight != 7 || changed.Workers[0].Count != 5 || changed.Lanes[0].MaxConcurrent != 9 || changed.Kinds[0].Weight != 4 ||
+	if changed.Tenants[1].Weight != 7 || changed.Workers[0].Count != 5 || changed.Lanes[1].MaxConcurrent != 9 || changed.Kinds[0].Elastic || len(changed.Kinds[0].YieldsTo) != 2 || changed.Lanes[0].MaxHold != 5 || len(changed.Lanes[0].YieldsTo) != 0 || changed.Kinds[0].Weight != 4 ||
 		changed.Kinds[1].Precedence != 5 || changed.Arrivals[1].Deadline != 90*time.Second || changed.Arrivals[0].PriorityTo != 3 {
 		t.Errorf("%+v", changed)
 	}
 	if s.Tenants[1].Weight != 1 || s.Workers[0].Count != 2 || len(s.Kinds) != 1 || s.Kinds[0].Weight != 2 {
 		t.Error("the world it was read from has changed too")
 	}
-	for _, text := range []string{"weight", "tenant.x.weight=1", "tenant.acorn.weight=0", "tenant.acorn.size=1", "planet.x.y=1", "kind.slow.weight=1", "arrival.crawl.deadline=soon"} {
+	for _, text := range []string{"weight", "tenant.x.weight=1", "tenant.acorn.weight=0", "tenant.acorn.size=1", "planet.x.y=1", "kind.slow.weight=1", "kind.batch.elastic=perhaps", "lane.acorn.heavy.max_hold_seconds=-1", "arrival.crawl.deadline=soon"} {
 		if _, err := Change(s, text); err == nil {
 			t.Errorf("%s was taken", text)
 		}

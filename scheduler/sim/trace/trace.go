@@ -122,7 +122,11 @@ func Read(name string, r io.Reader, speed Speed) (Trace, error) {
 		out.settle()
 		return out, nil
 	}
-	return Trace{}, fmt.Errorf("its header %q is of no format that is known", strings.Join(t.head[:min(6, len(t.head))], ","))
+	known := make([]string, 0, len(formats))
+	for _, f := range formats {
+		known = append(known, f.name+" ("+strings.Join(f.columns, ",")+")")
+	}
+	return Trace{}, fmt.Errorf("its header %q is of no format that is known: %s", strings.Join(t.head[:min(6, len(t.head))], ","), strings.Join(known, ", "))
 }
 
 // settle lets the trace begin at zero and puts it in order.

@@ -1,0 +1,10 @@
+-- Purpose: the edges of the next staged rows of a body to tasks outside it. Index: tasks_staged, edges_pkey by its first two
+--          columns. Locks: none.
+-- $1 environment, $2 staging, $3 after, $4 until, $5 most
+SELECT e.env, e.from_task, e.to_task, e.fires_on FROM (
+    SELECT t.env, t.id FROM tasks t
+    WHERE t.staging = $2 AND t.state = 0 AND t.id > $3 AND t.id <= $4 AND t.env + 0 = $1
+    ORDER BY t.id LIMIT $5
+) n
+CROSS JOIN LATERAL (SELECT o.* FROM edges o WHERE o.env = n.env AND o.to_task = n.id AND o.state = 3) e
+ORDER BY e.env, e.to_task, e.from_task, e.fires_on
