@@ -92,7 +92,7 @@ func TestFrozenInsideATransaction(t *testing.T) {
 	task := w.ready()
 	plan := w.plan(&models.Plan{Tasks: []models.Task{task}})
 	link := newProxy(t, w.dsn)
-	first := connectThrough(t, w.dsn, link)
+	first := connectThrough(t, w.dsn, link, 0)
 	seen, err := w.store.Brain(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -131,7 +131,7 @@ func TestCommitCutOnTheWire(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			link := newProxy(t, w.dsn)
-			store := connectThrough(t, w.dsn, link)
+			store := connectThrough(t, w.dsn, link, 0)
 			seen, err := store.Brain(t.Context())
 			if err != nil {
 				t.Fatal(err)
@@ -203,7 +203,7 @@ func TestRecoverAskedAgain(t *testing.T) {
 func TestRecoverHeardNothing(t *testing.T) {
 	w := newWorld(t)
 	link := newProxy(t, w.dsn)
-	store := connectThrough(t, w.dsn, link)
+	store := connectThrough(t, w.dsn, link, 0)
 	seen, err := store.Brain(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -233,7 +233,7 @@ func TestRecoverHeardNothing(t *testing.T) {
 func TestTakeOverHeardNothing(t *testing.T) {
 	w := newWorld(t)
 	link := newProxy(t, w.dsn)
-	store := connectThrough(t, w.dsn, link)
+	store := connectThrough(t, w.dsn, link, 0)
 	seen, err := store.Brain(t.Context())
 	if err != nil || seen.Own {
 		t.Fatalf("%+v, %v", seen, err)
@@ -386,7 +386,7 @@ func TestSessionLost(t *testing.T) {
 func TestGivenUpInsideATransaction(t *testing.T) {
 	w := newWorld(t)
 	link := newProxy(t, w.dsn)
-	w.store = connectThrough(t, w.dsn, link)
+	w.store = connectThrough(t, w.dsn, link, time.Minute) // not the clock gives the batch up, but its caller
 	seen, err := w.store.Brain(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -396,18 +396,31 @@ func TestGivenUpInsideATransaction(t *testing.T) {
 	}
 	before := one[int](t, w.db, `SELECT backend_pid FROM brain`)
 	large := &models.Plan{}
-	for range 40 { // more than any socket holds
+	for range 16 { // more than the sockets hold: they send at most 4 MB ahead, and the proxy's receive little
 		task := w.ready()
 		large.Tasks = append(large.Tasks, task)
 		large.Specs = append(large.Specs, models.Spec{Env: task.Env, ID: task.ID, Input: []byte(`{}`), Payload: []byte(`"` + strings.Repeat("x", 1_000_000) + `"`)})
 	}
 	link.hold("insert_specs")
-	if _, err := w.store.Apply(t.Context(), w.plan(large)); models.CodeOf(err) != models.Rollback {
+	ctx, giveUp := context.WithCancel(t.Context())
+	defer giveUp()
+	go func() {
+		select {
+		case <-link.held:
+			time.Sleep(100 * time.Millisecond) // the sockets fill
+		case <-time.After(20 * time.Second):
+			t.Error("nothing was held")
+		}
+		giveUp()
+	}()
+	if _, err := w.store.Apply(ctx, w.plan(large)); models.CodeOf(err) != models.Rollback {
 		t.Fatalf("a batch that never arrived answered %v", err)
 	}
 	link.pass()
 	waitForLock(t, w.dsn)
-	if err := w.store.Renew(t.Context(), w.epoch); err != nil {
+	ctx, enough := context.WithTimeout(t.Context(), 10*time.Second)
+	defer enough()
+	if err := w.store.Renew(ctx, w.epoch); err != nil {
 		t.Fatalf("the brain waits for the session it gave up: %v", err)
 	}
 	if after := one[int](t, w.db, `SELECT backend_pid FROM brain`); after == before {
@@ -418,9 +431,9 @@ func TestGivenUpInsideATransaction(t *testing.T) {
 }
 
 // connectThrough gives a store whose writer's connection goes through a proxy.
-func connectThrough(t *testing.T, dsn string, link *proxy) *postgres.Writer {
+func connectThrough(t *testing.T, dsn string, link *proxy, batch time.Duration) *postgres.Writer {
 	t.Helper()
-	db, err := postgres.Open(t.Context(), postgres.Options{URL: dsn, DirectURL: link.dsn})
+	db, err := postgres.Open(t.Context(), postgres.Options{URL: dsn, DirectURL: link.dsn, BatchTimeout: batch})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -438,7 +451,7 @@ func waitForLock(t *testing.T, dsn string) {
 		t.Fatal(err)
 	}
 	defer admin.Close(context.Background())
-	for {
+	for until := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
 		var holders int
 		err := admin.QueryRow(t.Context(), `SELECT count(*) FROM pg_locks JOIN pg_stat_activity a USING (pid)
 			WHERE locktype = 'transactionid' AND granted AND a.datname = current_database() AND application_name = 'nightshift brain'`).Scan(&holders)
@@ -447,6 +460,9 @@ func waitForLock(t *testing.T, dsn string) {
 		}
 		if holders > 0 {
 			return
+		}
+		if time.Now().After(until) {
+			t.Fatal("no brain's transaction has begun to write")
 		}
 	}
 }
@@ -494,6 +510,7 @@ func newProxy(t *testing.T, dsn string) *proxy {
 			if err != nil {
 				return
 			}
+			client.(*net.TCPConn).SetReadBuffer(64 << 10)
 			go p.serve(client)
 		}
 	}()
