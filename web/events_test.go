@@ -2,10 +2,12 @@ package web_test
 
 import (
 	"bufio"
+	"context"
 	"net/http"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // pause pauses and resumes a lane: an event each.
@@ -78,7 +80,9 @@ func TestEventsAreListedInOrder(t *testing.T) {
 // stream opens the event stream and gives its lines.
 func (s *stage) stream(path, token, last string) (lines func() string, stop func()) {
 	s.t.Helper()
-	request, err := http.NewRequestWithContext(s.t.Context(), "GET", s.url+path, nil)
+	ctx, cancel := context.WithTimeout(s.t.Context(), time.Minute)
+	s.t.Cleanup(cancel)
+	request, err := http.NewRequestWithContext(ctx, "GET", s.url+path, nil)
 	s.must(err)
 	request.Header.Set("Authorization", token)
 	if last != "" {

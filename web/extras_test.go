@@ -68,6 +68,7 @@ func troubleRoutes() []handlers.Route {
 		{Method: "GET", Path: "/v1/trouble/wait", Scopes: public, Doc: doc, Long: true, Handler: func(d *handlers.Deps, c *fiber.Ctx) error {
 			ctx, stop := handlers.Watch(c)
 			defer stop()
+			d.Logger.Info("the wait begins")
 			<-ctx.Done()
 			d.Logger.Info("the wait ended", "gone", errors.Is(context.Cause(ctx), handlers.ErrClientGone))
 			return handlers.NoContent(c)

@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 )
 
 // fuzzer makes requests out of the served OpenAPI document: now as it says, now as it forbids.
@@ -166,7 +165,7 @@ func TestNothingAClientSendsBreaksUs(t *testing.T) {
 	victim := s.want(s.call("POST", "/v1/api-keys", `{"name":"v","scopes":["tasks:read"]}`, "Authorization", a), 201, "")
 	task := s.want(s.call("POST", "/v1/tasks", `{"type":"demo.echo"}`, "Authorization", a), 201, "")
 	spec := s.call("GET", "/openapi.json", nil).body
-	requests, seed := number(os.Getenv("FUZZ_REQUESTS"), 1500), number(os.Getenv("FUZZ_SEED"), int(time.Now().UnixNano()%1e6))
+	requests, seed := number(os.Getenv("FUZZ_REQUESTS"), 1500), number(os.Getenv("FUZZ_SEED"), 1)
 	f := &fuzzer{
 		rng: rand.New(rand.NewPCG(uint64(seed), 1)), schemas: spec["components"].(map[string]any)["schemas"].(map[string]any),
 		ids: []string{tenant.str("id"), victim.str("id"), task.str("id"), "northwind", "batch", "production"},

@@ -47,7 +47,7 @@ func newStage(t *testing.T) *stage {
 	s := &stage{t: t, log: &locked{}}
 	logger := slog.New(slog.NewJSONHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	ctx := t.Context()
-	db, err := postgres.Open(ctx, postgres.Options{URL: pgtest.Migrated(t), PoolSize: 8})
+	db, err := postgres.Open(ctx, postgres.Options{URL: pgtest.Migrated(t), PoolSize: 8, ConnectTimeout: time.Minute, BatchTimeout: time.Minute})
 	s.must(err)
 	s.must(db.Migrate(ctx))
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -80,7 +80,7 @@ func newStage(t *testing.T) *stage {
 		_ = s.server.Serve(listener)
 	}()
 	t.Cleanup(func() {
-		s.must(s.server.Shutdown(5 * time.Second))
+		s.must(s.server.Shutdown(time.Minute))
 		<-served
 		stop()
 		<-ended
@@ -118,10 +118,10 @@ func (s *stage) must(err error) {
 	}
 }
 
-// await asks again until it is so, and fails after ten seconds.
+// await asks again until it is so, and fails after a minute.
 func (s *stage) await(what string, so func() bool) {
 	s.t.Helper()
-	for end := time.Now().Add(10 * time.Second); !so(); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); !so(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
 			s.t.Fatalf("waited in vain for %s", what)
 		}
@@ -182,7 +182,7 @@ func (s *stage) call(method, path string, body any, headers ...string) reply {
 
 func (s *stage) send(request *http.Request) reply {
 	s.t.Helper()
-	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	client := http.Client{Timeout: time.Minute, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	response, err := client.Do(request)
 	s.must(err)
 	defer response.Body.Close()

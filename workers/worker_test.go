@@ -28,7 +28,7 @@ func start(t *testing.T, s *workertest.Server, change func(*workers.Options), ha
 	t.Helper()
 	o := workers.Options{
 		Server: s.URL, ClientID: workertest.ClientID, ClientSecret: workertest.ClientSecret,
-		Name: "w", InstanceID: "w-1", Slots: 2, LeaseSeconds: 3, KeepSignals: true, DrainTimeout: 3 * time.Second,
+		Name: "w", InstanceID: "w-1", Slots: 2, LeaseSeconds: 3, KeepSignals: true, DrainTimeout: workertest.Patience,
 		Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	}
 	if change != nil {
@@ -49,8 +49,8 @@ func start(t *testing.T, s *workertest.Server, change func(*workers.Options), ha
 		if !done {
 			select {
 			case result = <-ended:
-			case <-time.After(15 * time.Second):
-				result = errors.New("Run did not end within 15 s")
+			case <-time.After(2 * workertest.Patience):
+				result = errors.New("Run did not end")
 			}
 			done = true
 		}
@@ -58,6 +58,29 @@ func start(t *testing.T, s *workertest.Server, change func(*workers.Options), ha
 	}
 	t.Cleanup(func() { _ = stop() })
 	return stop
+}
+
+// received waits for what must come.
+func received[T any](t *testing.T, from <-chan T) (v T) {
+	t.Helper()
+	select {
+	case v = <-from:
+	case <-time.After(workertest.Patience):
+		t.Fatal("nothing came")
+	}
+	return v
+}
+
+// run runs a worker that ends by itself.
+func run(t *testing.T, w *workers.Worker) error {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), workertest.Patience)
+	defer cancel()
+	err := w.Run(ctx)
+	if ctx.Err() != nil {
+		t.Fatal("Run did not end by itself")
+	}
+	return err
 }
 
 func adding(w *workers.Worker) {
@@ -143,7 +166,7 @@ func TestFinishedResultSurvivesServerRestart(t *testing.T) {
 	started, release := make(chan *workers.Task, 1), make(chan struct{})
 	start(t, s, func(o *workers.Options) { o.LeaseSeconds = 30 }, blocking(started, release))
 	task := s.Submit("slow", nil)
-	<-started
+	received(t, started)
 	s.Stop()
 	close(release) // finishes while nobody listens
 	time.AfterFunc(700*time.Millisecond, func() { s.Start(); s.Answer(503, 500, 503) })
@@ -158,7 +181,7 @@ func TestUnknownWorkerRegistersAgainWithItsLeases(t *testing.T) {
 	started, release := make(chan *workers.Task, 1), make(chan struct{})
 	start(t, s, nil, blocking(started, release))
 	task := s.Submit("slow", nil)
-	<-started
+	received(t, started)
 	s.Forget()
 	s.Await("a second registration", func() bool { return task.Expires.After(time.Now()) && s.Registered("w-1") })
 	close(release)
@@ -186,10 +209,10 @@ func TestReplacedSessionStopsWithAClearError(t *testing.T) {
 	})
 	s.Submit("slow", nil)
 	go func() { <-started; s.Replace("w-1") }()
-	if err := w.Run(context.Background()); !errors.Is(err, workers.ErrSessionReplaced) {
+	if err := run(t, w); !errors.Is(err, workers.ErrSessionReplaced) {
 		t.Errorf("Run ended with %v", err)
 	}
-	if got := <-cause; !errors.Is(got, workers.ErrSessionReplaced) {
+	if got := received(t, cause); !errors.Is(got, workers.ErrSessionReplaced) {
 		t.Errorf("the handler's context ended with %v", got)
 	}
 }
@@ -204,7 +227,7 @@ func TestRefusedRegistrationIsReturned(t *testing.T) {
 		t.Fatal(err)
 	}
 	adding(w)
-	if err := w.Run(context.Background()); client.Code(err) != protocol.CodeInvalidClient {
+	if err := run(t, w); client.Code(err) != protocol.CodeInvalidClient {
 		t.Errorf("Run ended with %v", err)
 	}
 }
@@ -220,7 +243,7 @@ func TestInstanceConflictIsReturned(t *testing.T) {
 		t.Fatal(err)
 	}
 	adding(w)
-	if err := w.Run(context.Background()); !errors.Is(err, workers.ErrInstanceConflict) {
+	if err := run(t, w); !errors.Is(err, workers.ErrInstanceConflict) {
 		t.Errorf("Run ended with %v", err)
 	}
 }
@@ -240,9 +263,13 @@ func TestLeasesAreRenewedWhileTasksRun(t *testing.T) {
 	started, release := make(chan *workers.Task, 1), make(chan struct{})
 	start(t, s, func(o *workers.Options) { o.LeaseSeconds = 2 }, blocking(started, release))
 	task := s.Submit("slow", nil)
-	<-started
+	received(t, started)
 	before := s.Calls("heartbeat")
+	s.Lock()
+	first := task.Expires
+	s.Unlock()
 	s.Await("more beats than one lease holds", func() bool { return s.CallsLocked("heartbeat") > before+4 })
+	s.Await("the lease to be renewed", func() bool { return task.Expires.After(first) })
 	close(release)
 	s.AwaitState(task, "succeeded")
 	if task.Attempts != 1 {
@@ -266,9 +293,9 @@ func TestLeaseLostEndsTheHandler(t *testing.T) {
 		})
 	})
 	task := s.Submit("slow", nil)
-	<-started
+	received(t, started)
 	s.Steal(task)
-	if got := <-cause; !errors.Is(got, workers.ErrLeaseLost) {
+	if got := received(t, cause); !errors.Is(got, workers.ErrLeaseLost) {
 		t.Errorf("the context ended with %v", got)
 	}
 	s.AwaitState(task, "succeeded")
@@ -290,11 +317,11 @@ func TestSignalsReachTheHandler(t *testing.T) {
 		})
 	})
 	task := s.Submit("slow", nil)
-	<-heard
+	received(t, heard)
 	s.Signal(task, protocol.WordSignal(protocol.SignalSoftTimeout))
 	s.Signal(task, protocol.WordSignal(protocol.SignalCheckpoint))
 	s.Signal(task, protocol.Signal{Name: "note", Data: []byte(`{"n":1}`)})
-	if got := <-heard; got != `note{"n":1}` {
+	if got := received(t, heard); got != `note{"n":1}` {
 		t.Errorf("heard %s", got)
 	}
 	s.Signal(task, protocol.WordSignal(protocol.SignalCancel))
@@ -382,7 +409,7 @@ func TestDrainLetsWorkFinish(t *testing.T) {
 	started, release := make(chan *workers.Task, 1), make(chan struct{})
 	stop := start(t, s, nil, blocking(started, release))
 	task, waiting := s.Submit("slow", nil), s.Submit("math.add", sum{})
-	<-started
+	received(t, started)
 	time.AfterFunc(300*time.Millisecond, func() { close(release) })
 	if err := stop(); err != nil {
 		t.Error(err)
@@ -397,7 +424,7 @@ func TestDrainGivesBackWhatDoesNotFinish(t *testing.T) {
 	started := make(chan *workers.Task, 1)
 	stop := start(t, s, func(o *workers.Options) { o.DrainTimeout = 200 * time.Millisecond }, blocking(started, nil))
 	task := s.Submit("slow", nil)
-	<-started
+	received(t, started)
 	if err := stop(); err != nil {
 		t.Error(err)
 	}
@@ -417,7 +444,7 @@ func TestServerDrainEndsRun(t *testing.T) {
 	}
 	adding(w)
 	s.Drain()
-	if err := w.Run(context.Background()); err != nil {
+	if err := run(t, w); err != nil {
 		t.Error(err)
 	}
 }
@@ -427,7 +454,7 @@ func TestSIGTERMDrains(t *testing.T) {
 	started, release := make(chan *workers.Task, 1), make(chan struct{})
 	stop := start(t, s, func(o *workers.Options) { o.KeepSignals = false }, blocking(started, release))
 	task := s.Submit("slow", nil)
-	<-started
+	received(t, started)
 	if err := syscall.Kill(os.Getpid(), syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}

@@ -23,7 +23,7 @@ type told struct {
 // tellAll sends n triggers of a name over so many connections, each sending its own one after the other. Every tenth repeats
 // the dedupe key of the one before it, which another connection sends at about the same time.
 func (s *stage) tellAll(token, name string, n, connections int) ([]told, error) {
-	client := &http.Client{Transport: &http.Transport{MaxConnsPerHost: connections, MaxIdleConnsPerHost: connections}}
+	client := &http.Client{Timeout: time.Minute, Transport: &http.Transport{MaxConnsPerHost: connections, MaxIdleConnsPerHost: connections}}
 	defer client.CloseIdleConnections()
 	send := func(i int) (told, error) {
 		body := fmt.Sprintf(`{"name":%q,"data":{"n":%d}}`, name, i)

@@ -37,7 +37,7 @@ func newStage(t *testing.T) *stage {
 	t.Helper()
 	s := &stage{t: t}
 	ctx := t.Context()
-	db, err := postgres.Open(ctx, postgres.Options{URL: pgtest.Migrated(t), PoolSize: 8})
+	db, err := postgres.Open(ctx, postgres.Options{URL: pgtest.Migrated(t), PoolSize: 8, ConnectTimeout: time.Minute, BatchTimeout: time.Minute})
 	s.must(err)
 	s.db = db
 	s.must(db.Migrate(ctx))
@@ -67,7 +67,7 @@ func newStage(t *testing.T) *stage {
 		_ = server.Serve(listener)
 	}()
 	t.Cleanup(func() {
-		s.must(server.Shutdown(5 * time.Second))
+		s.must(server.Shutdown(time.Minute))
 		<-served
 		stop()
 		<-ended
@@ -93,7 +93,7 @@ func (s *stage) must(err error) {
 
 func (s *stage) await(what string, so func() bool) {
 	s.t.Helper()
-	for end := time.Now().Add(10 * time.Second); !so(); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); !so(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
 			s.t.Fatalf("waited in vain for %s", what)
 		}
@@ -143,6 +143,9 @@ func (r reply) at(name string) reply {
 	return reply{body: inner}
 }
 
+// caller gives up what hangs.
+var caller = &http.Client{Timeout: time.Minute}
+
 // call sends a request as the holder of a token; headers come in pairs.
 func (s *stage) call(method, path, token string, body any, headers ...string) reply {
 	s.t.Helper()
@@ -167,7 +170,7 @@ func (s *stage) call(method, path, token string, body any, headers ...string) re
 	for i := 0; i+1 < len(headers); i += 2 {
 		request.Header.Set(headers[i], headers[i+1])
 	}
-	response, err := http.DefaultClient.Do(request)
+	response, err := caller.Do(request)
 	s.must(err)
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
@@ -219,11 +222,16 @@ func (w crew) call(what string, body any) reply {
 	return w.s.call("POST", "/v1/workers/"+w.id+"/"+what, w.token, body, "Nightshift-Session", w.session)
 }
 
-// claim leases up to most tasks, waiting up to wait seconds.
-func (w crew) claim(most int, wait float64) []reply {
+// claim leases up to most tasks, waiting up to wait seconds. Who waits for seconds knows that there is something, however slow
+// the machine: it is asked for again, for a minute.
+func (w crew) claim(most int, wait float64) (tasks []reply) {
 	w.s.t.Helper()
-	r := w.s.want(w.call("claim", map[string]any{"max_tasks": most, "wait_seconds": wait}), 200, "")
-	return r.rows("tasks")
+	ask := func() bool {
+		tasks = w.s.want(w.call("claim", map[string]any{"max_tasks": most, "wait_seconds": wait}), 200, "").rows("tasks")
+		return len(tasks) > 0 || wait < 5
+	}
+	w.s.await("a task to claim", ask)
+	return tasks
 }
 
 // report sends results of leases and answers the rows.

@@ -2,6 +2,7 @@ package ui_test
 
 import (
 	"bufio"
+	"context"
 	"encoding/hex"
 	"encoding/json"
 	"html"
@@ -11,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"nightshift/models"
 	"nightshift/scheduler/engine"
@@ -333,7 +335,9 @@ func TestSigningInAndOut(t *testing.T) {
 func (n *night) theStreamHints(t *testing.T) {
 	listen := func(who string) *bufio.Scanner {
 		b := n.signedIn(who)
-		request, err := http.NewRequestWithContext(t.Context(), "GET", n.url+"/ui/stream", nil)
+		ctx, stop := context.WithTimeout(t.Context(), 2*time.Minute)
+		t.Cleanup(stop)
+		request, err := http.NewRequestWithContext(ctx, "GET", n.url+"/ui/stream", nil)
 		n.must(err)
 		b.client.Timeout = 0
 		answer, err := b.client.Do(request)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 var secretOf = regexp.MustCompile(`CLIENT_ID=(key_[0-9a-z]+)\s+CLIENT_SECRET=([^\s<]+)`)
@@ -18,7 +19,7 @@ func (s *stage) goodFor(id, secret string) bool {
 	s.must(err)
 	request.SetBasicAuth(id, secret)
 	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	answer, err := http.DefaultClient.Do(request)
+	answer, err := (&http.Client{Timeout: time.Minute}).Do(request)
 	s.must(err)
 	defer answer.Body.Close()
 	return answer.StatusCode == 200

@@ -48,7 +48,7 @@ type stage struct {
 func newStage(t *testing.T) *stage {
 	t.Helper()
 	s := &stage{t: t, hub: ui.NewHub()}
-	db, err := postgres.Open(t.Context(), postgres.Options{URL: pgtest.Migrated(t), PoolSize: 8})
+	db, err := postgres.Open(t.Context(), postgres.Options{URL: pgtest.Migrated(t), PoolSize: 8, ConnectTimeout: time.Minute, BatchTimeout: time.Minute})
 	s.must(err)
 	s.must(db.Migrate(t.Context()))
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -70,7 +70,7 @@ func newStage(t *testing.T) *stage {
 	s.must(err)
 	go func() { defer close(served); _ = server.Serve(listener) }()
 	t.Cleanup(func() {
-		s.must(server.Shutdown(5 * time.Second))
+		s.must(server.Shutdown(time.Minute))
 		<-served
 		stop()
 		<-ended
@@ -90,7 +90,7 @@ func (s *stage) must(err error) {
 
 func (s *stage) await(what string, so func() bool) {
 	s.t.Helper()
-	for end := time.Now().Add(10 * time.Second); !so(); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); !so(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
 			s.t.Fatalf("waited in vain for %s", what)
 		}
@@ -183,7 +183,7 @@ type browser struct {
 func (s *stage) browser() *browser {
 	jar, err := cookiejar.New(nil)
 	s.must(err)
-	return &browser{s, &http.Client{Jar: jar, Timeout: 20 * time.Second, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
+	return &browser{s, &http.Client{Jar: jar, Timeout: time.Minute, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
 }
 
 type seen struct {

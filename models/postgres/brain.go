@@ -27,7 +27,7 @@ type brainRow struct {
 
 // Brain reads the row that says who decides. It needs no writer's connection.
 func (w *Writer) Brain(ctx context.Context) (models.Brain, error) {
-	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+	ctx, cancel := context.WithTimeout(ctx, w.db.options.ConnectTimeout)
 	defer cancel()
 	row, err := w.db.brain(ctx)
 	w.mu.Lock()

@@ -32,6 +32,8 @@ type Options struct {
 	PoolSize  int    // connections of the pool; 0: 16
 	// NoStatementCache is for a PgBouncer that knows nothing of prepared statements.
 	NoStatementCache bool
+	// ConnectTimeout is how long a new connection may take; 0: two seconds. Tests on a busy machine give more.
+	ConnectTimeout time.Duration
 	// BatchTimeout is how long a batch may take before it counts as unclear; 0: one second, which takeovers count on. Tests
 	// that compare stores on a busy machine give more.
 	BatchTimeout time.Duration
@@ -63,6 +65,9 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	if o.DirectURL == "" {
 		o.DirectURL = o.URL
 	}
+	if o.ConnectTimeout == 0 {
+		o.ConnectTimeout = connectTimeout
+	}
 	if o.BatchTimeout == 0 {
 		o.BatchTimeout = time.Second
 	}
@@ -75,7 +80,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 		config.MaxConns = 16
 	}
 	config.MaxConnIdleTime = 5 * time.Minute
-	config.ConnConfig.ConnectTimeout = connectTimeout
+	config.ConnConfig.ConnectTimeout = o.ConnectTimeout
 	if o.NoStatementCache {
 		config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"gorm.io/gorm"
@@ -13,11 +14,20 @@ import (
 	"nightshift/models/postgres/pgtest"
 )
 
-// open gives a migrated database of the test's own.
+// patience is what a test waits for anything that must come, however slow the machine.
+const patience = time.Minute
+
+// open gives a migrated database of the test's own, whose connections and batches may take their time.
 func open(t testing.TB) (*postgres.DB, string) {
 	t.Helper()
-	dsn := pgtest.New(t)
-	db, err := postgres.Open(t.Context(), postgres.Options{URL: dsn})
+	return openWithin(t, patience)
+}
+
+// openWithin is open with another time for a batch.
+func openWithin(t testing.TB, batch time.Duration) (*postgres.DB, string) {
+	t.Helper()
+	dsn := pgtest.Migrated(t)
+	db, err := postgres.Open(t.Context(), postgres.Options{URL: dsn, ConnectTimeout: patience, BatchTimeout: batch})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,10 +38,14 @@ func open(t testing.TB) (*postgres.DB, string) {
 	return db, dsn
 }
 
-// exec runs a statement as the role that sees all.
+// exec runs a statement as the role that sees all, for as long as it takes: what a test puts there is put there slowly by some
+// machines.
 func exec(t testing.TB, db *postgres.DB, sql string, args ...any) {
 	t.Helper()
 	err := db.Platform().Write(t.Context(), func(tx pgx.Tx) error {
+		if _, err := tx.Exec(t.Context(), `SET LOCAL statement_timeout = '10min'`); err != nil {
+			return err
+		}
 		_, err := tx.Exec(t.Context(), sql, args...)
 		return err
 	})
@@ -157,7 +171,7 @@ func TestEndedSessionsAreNotHeardOf(t *testing.T) {
 	for name, do := range each {
 		fillPool(t, db, 6)
 		var ended int
-		err := admin.QueryRow(t.Context(), `SELECT count(pg_terminate_backend(pid, 5000)) FROM pg_stat_activity
+		err := admin.QueryRow(t.Context(), `SELECT count(pg_terminate_backend(pid, 60000)) FROM pg_stat_activity
 			WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'`).Scan(&ended)
 		if err != nil || ended < 6 {
 			t.Fatalf("ended %d sessions: %v", ended, err)
@@ -179,10 +193,12 @@ func TestEndedSessionsAreNotHeardOf(t *testing.T) {
 func fillPool(t *testing.T, db *postgres.DB, sessions int) {
 	t.Helper()
 	var all sync.WaitGroup
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
 	open, shut := make(chan struct{}, sessions), make(chan struct{})
 	for range sessions {
 		all.Go(func() {
-			err := db.Platform().Read(t.Context(), func(pgx.Tx) error { open <- struct{}{}; <-shut; return nil })
+			err := db.Platform().Read(ctx, func(pgx.Tx) error { open <- struct{}{}; <-shut; return nil })
 			if err != nil {
 				t.Error(err)
 				open <- struct{}{}

@@ -58,7 +58,7 @@ func (db *DB) dial(ctx context.Context) (*link, error) {
 	if err != nil {
 		return nil, errors.New("the direct address of the database is not a URL of PostgreSQL")
 	}
-	config.ConnectTimeout = connectTimeout
+	config.ConnectTimeout = db.options.ConnectTimeout
 	maps.Copy(config.RuntimeParams, writerSettings)
 	conn, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"reflect"
 	"testing"
+	"time"
 
 	"nightshift/models"
 	"nightshift/models/postgres"
@@ -34,7 +35,13 @@ func newID(at models.Instant) models.ID {
 
 func newWorld(t testing.TB) *world {
 	t.Helper()
-	db, dsn := open(t)
+	return newWorldWithin(t, patience)
+}
+
+// newWorldWithin is newWorld with another time for a batch.
+func newWorldWithin(t testing.TB, batch time.Duration) *world {
+	t.Helper()
+	db, dsn := openWithin(t, batch)
 	w := &world{t: t, db: db, dsn: dsn, store: db.Writer()}
 	t.Cleanup(w.store.Close)
 	w.epoch = takeOver(t, w.store)

@@ -62,7 +62,7 @@ func BesidePostgres(t testing.TB, first *memory.Store, clock func() models.Insta
 
 func onPostgres(t testing.TB, clock func() models.Instant) (*postgres.DB, engine.Store) {
 	t.Helper()
-	db, err := postgres.Open(t.Context(), postgres.Options{URL: pgtest.Migrated(t), PoolSize: 2, BatchTimeout: 20 * time.Second})
+	db, err := postgres.Open(t.Context(), postgres.Options{URL: pgtest.Migrated(t), PoolSize: 2, ConnectTimeout: time.Minute, BatchTimeout: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -43,7 +43,7 @@ func newHouse(t *testing.T) *house {
 }
 
 func openDB(t testing.TB, dsn string) *postgres.DB {
-	db, err := postgres.Open(context.Background(), postgres.Options{URL: dsn})
+	db, err := postgres.Open(context.Background(), postgres.Options{URL: dsn, ConnectTimeout: patience, BatchTimeout: patience})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,17 +76,26 @@ func (h *house) state(submit *engine.Command) string {
 	return models.State(state).String()
 }
 
-// until waits, by asking the door again and again, until it decides.
-func (h *house) until(l *Loop, most time.Duration) time.Duration {
+// patience is what a test waits for anything that must come, however slow the machine. How soon it must come is measured on the
+// bubble's clock, in brain_test.go; here it is printed.
+const patience = time.Minute
+
+// until waits, by asking the loop again and again, until it decides.
+func (h *house) until(l *Loop) time.Duration {
 	h.Helper()
 	began := time.Now()
-	for !l.Role().Brain {
-		if time.Since(began) > most {
-			h.Fatalf("no brain after %v: %+v", most, l.Role())
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
+	h.await("a brain", func() bool { return l.Role().Brain })
 	return time.Since(began)
+}
+
+// await asks again until it is so.
+func (h *house) await(what string, so func() bool) {
+	h.Helper()
+	for end := time.Now().Add(patience); !so(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			h.Fatalf("waited in vain for %s", what)
+		}
+	}
 }
 
 func TestPostgresHandOverAndKill(t *testing.T) {
@@ -101,22 +110,16 @@ func TestPostgresHandOverAndKill(t *testing.T) {
 
 	began := time.Now()
 	stopOne()
-	h.until(two, 5*time.Second)
-	if took := time.Since(began); took > time.Second {
-		t.Errorf("a hand-over took %v", took)
-	}
+	h.until(two)
+	t.Logf("handed over: the next brain after %v", time.Since(began).Round(time.Millisecond))
 	if got := h.must(two, h.claim(1, 0)); len(got.Claimed.Leases) != 1 || h.state(kept) != "running" {
 		t.Errorf("the next brain gave %+v", got.Claimed)
 	}
 
 	three, _ := h.replica(h.dsn, "https://three", Options{})
-	time.Sleep(time.Second) // the standby has seen the brain alive
+	h.await("the standby to see the brain alive", func() bool { return three.Role().Address == "https://two" })
 	link.die(true)
-	took := h.until(three, 12*time.Second)
-	if took > 10*time.Second {
-		t.Errorf("a killed brain was followed after %v", took)
-	}
-	t.Logf("killed: the next brain after %v", took.Round(time.Millisecond))
+	t.Logf("killed: the next brain after %v", h.until(three).Round(time.Millisecond))
 	lost := h.task(payloadOf(2))
 	if _, err := h.do(two, lost); models.CodeOf(err) != models.Unavailable || h.state(lost) != "absent" {
 		t.Errorf("the cut-off brain told %v, the task is %s", err, h.state(lost))
@@ -234,7 +237,7 @@ func TestPostgresSessionEnded(t *testing.T) {
 			if err == nil {
 				break
 			}
-			if models.CodeOf(err) != models.Unavailable || time.Since(began) > 5*time.Second {
+			if models.CodeOf(err) != models.Unavailable || time.Since(began) > patience {
 				t.Fatalf("told %v after %v", err, time.Since(began))
 			}
 			cmd.Resent = true
@@ -278,8 +281,8 @@ func child(dsn string) {
 	fmt.Println("told", told(err))
 }
 
-// The brain's process is frozen inside a transaction, with the row locked. The next brain comes within seven seconds, and
-// when the old one wakes, it tells its caller the truth.
+// The brain's process is frozen inside a transaction, with the row locked. The next brain comes nevertheless, and when the old
+// one wakes, it tells its caller the truth.
 func TestPostgresFrozenInsideATransaction(t *testing.T) {
 	h := newHouse(t)
 	one, stopOne := h.replica(h.dsn, "https://one", Options{})
@@ -288,7 +291,9 @@ func TestPostgresFrozenInsideATransaction(t *testing.T) {
 	stopOne()
 
 	link, through := proxied(t, h.dsn)
-	process := exec.Command(os.Args[0])
+	life, enough := context.WithTimeout(t.Context(), 2*patience) // it says nothing more then
+	defer enough()
+	process := exec.CommandContext(life, os.Args[0])
 	process.Env = append(os.Environ(), childDSN+"="+through)
 	in, err := process.StdinPipe()
 	if err != nil {
@@ -307,9 +312,7 @@ func TestPostgresFrozenInsideATransaction(t *testing.T) {
 		t.Fatalf("the child says %q", lines.Text())
 	}
 	next, _ := h.replica(h.dsn, "https://next", Options{})
-	for next.Role().Address != "https://child" {
-		time.Sleep(5 * time.Millisecond)
-	}
+	h.await("the next one to know the child", func() bool { return next.Role().Address == "https://child" })
 
 	frozen, woken := make(chan time.Time, 1), make(chan struct{})
 	link.mu.Lock()
@@ -323,13 +326,14 @@ func TestPostgresFrozenInsideATransaction(t *testing.T) {
 	if err := json.NewEncoder(in).Encode(cmd); err != nil {
 		t.Fatal(err)
 	}
-	began := <-frozen
-	h.until(next, 10*time.Second)
-	took := time.Since(began)
-	t.Logf("frozen inside a transaction: the next brain after %v", took.Round(time.Millisecond))
-	if took > 7*time.Second {
-		t.Errorf("that is more than 7 s")
+	var began time.Time
+	select {
+	case began = <-frozen:
+	case <-time.After(patience):
+		t.Fatal("the child commits nothing")
 	}
+	h.until(next)
+	t.Logf("frozen inside a transaction: the next brain after %v", time.Since(began).Round(time.Millisecond))
 	h.must(next, h.task(payloadOf(2)))
 	_ = process.Process.Signal(syscall.SIGCONT)
 	close(woken)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 // proxy stands between a loop and PostgreSQL. It passes everything on until it is told to cut.
@@ -147,7 +148,11 @@ func (p *proxy) cutNextCommit(happens bool) {
 	p.cut = func(toServer func(), answered <-chan struct{}) {
 		if happens {
 			toServer()
-			<-answered
+			select {
+			case <-answered:
+			case <-time.After(patience):
+				p.t.Error("a COMMIT got no answer")
+			}
 		}
 	}
 }

@@ -134,12 +134,13 @@ func deliver(t *testing.T, rng *rand.Rand) {
 // insist asks one door after another until it is told.
 func (w *world) insist(door func(try int) *Loop, cmd *engine.Command) *engine.Answer {
 	cmd.ID = newID()
+	began := time.Now()
 	for try := 0; ; try++ {
 		answer, err := w.do(door(try), cmd)
 		if err == nil {
 			return answer
 		}
-		if models.CodeOf(err) != models.Unavailable || try > 3000 {
+		if models.CodeOf(err) != models.Unavailable || time.Since(began) > 5*time.Minute {
 			w.Errorf("told %v", err)
 			return nil
 		}

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -37,7 +36,7 @@ func (l *diary) has(word string) bool {
 // versioned starts a replica that claims to know the schema up to a step.
 func (h *house) versioned(address string, known int64) (*Loop, *postgres.Writer, *diary, func()) {
 	h.Helper()
-	db, err := postgres.Open(context.Background(), postgres.Options{URL: h.dsn, Known: known})
+	db, err := postgres.Open(context.Background(), postgres.Options{URL: h.dsn, Known: known, ConnectTimeout: patience, BatchTimeout: patience})
 	if err != nil {
 		h.Fatal(err)
 	}
@@ -54,13 +53,9 @@ func TestAnOlderVersionDoesNotDecide(t *testing.T) {
 	h := newHouse(t)
 	last := migrations.Last()
 	_, writer, log, _ := h.versioned("https://old", last-1)
-	for end := time.Now().Add(10 * time.Second); !log.has("version_behind"); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("the older replica says nothing")
-		}
-	}
+	h.await("the older replica to say why it does not decide", func() bool { return log.has("version_behind") })
 	one, _, _, stop := h.versioned("https://one", last)
-	h.until(one, 10*time.Second)
+	h.until(one)
 	stop() // it hands over, and the older one is alone
 	row, err := writer.Brain(t.Context())
 	if err != nil || row.Epoch != 1 || row.RenewedAt != 0 || row.Schema != last || !row.Newer() {
@@ -70,7 +65,7 @@ func TestAnOlderVersionDoesNotDecide(t *testing.T) {
 		t.Errorf("the older one took over: %v", err)
 	}
 	two, _, _, _ := h.versioned("https://two", last)
-	h.until(two, 10*time.Second)
+	h.until(two)
 	if role := two.Role(); role.Epoch != 2 {
 		t.Errorf("somebody decided between: %+v", role)
 	}
@@ -83,13 +78,9 @@ func TestAnOlderVersionDoesNotDecide(t *testing.T) {
 		t.Fatal(err)
 	}
 	three, _, _, _ := h.versioned("https://three", last)
-	h.until(three, 10*time.Second)
+	h.until(three)
 	if role := three.Role(); role.Epoch != 3 {
 		t.Errorf("the newer one: %+v", role)
 	}
-	for end := time.Now().Add(10 * time.Second); two.Role().Brain; time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("the brain before did not step down: %+v", two.Role())
-		}
-	}
+	h.await("the brain before to step down", func() bool { return !two.Role().Brain })
 }

@@ -29,7 +29,7 @@ func TestResumingReadersSeeEveryChangeOnce(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it needs PostgreSQL")
 	}
-	db, err := postgres.Open(t.Context(), postgres.Options{URL: pgtest.Migrated(t)})
+	db, err := postgres.Open(t.Context(), postgres.Options{URL: pgtest.Migrated(t), ConnectTimeout: time.Minute, BatchTimeout: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +80,7 @@ func read(t *testing.T, r *relay.Relay, env int32, seed, tasks int) {
 	rng := mathrand.New(mathrand.NewPCG(uint64(seed), 1))
 	seen := map[models.ID]int{}
 	var at relay.Position
-	resumed, deadline := 0, time.Now().Add(30*time.Second)
+	resumed, deadline := 0, time.Now().Add(2*time.Minute)
 	for len(seen) < tasks && time.Now().Before(deadline) {
 		ctx, leave := context.WithTimeout(t.Context(), 5*time.Second)
 		left := 1 + rng.IntN(200)
@@ -113,7 +113,7 @@ func before(a, b relay.Position) bool {
 
 func ask(door engine.Door, cmd *engine.Command) (*engine.Answer, error) {
 	cmd.ID = newID()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	return door.Do(ctx, cmd)
 }
@@ -121,7 +121,7 @@ func ask(door engine.Door, cmd *engine.Command) (*engine.Answer, error) {
 // furnish makes a tenant with an environment once the loop decides.
 func furnish(t *testing.T, l *loop.Loop) int32 {
 	for began := time.Now(); !l.Role().Brain; time.Sleep(5 * time.Millisecond) {
-		if time.Since(began) > 20*time.Second {
+		if time.Since(began) > time.Minute {
 			t.Fatal("nobody decides")
 		}
 	}

@@ -44,7 +44,7 @@ func open(t *testing.T) *door {
 		}
 	}
 	quiet := slog.New(slog.DiscardHandler)
-	db, err := postgres.Open(t.Context(), postgres.Options{URL: pgtest.Migrated(t), PoolSize: 8})
+	db, err := postgres.Open(t.Context(), postgres.Options{URL: pgtest.Migrated(t), PoolSize: 8, ConnectTimeout: time.Minute, BatchTimeout: time.Minute})
 	must(err)
 	must(db.Migrate(t.Context()))
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -74,7 +74,7 @@ func open(t *testing.T) *door {
 		_ = front.Serve(listener)
 	}()
 	t.Cleanup(func() {
-		must(front.Shutdown(5 * time.Second))
+		must(front.Shutdown(time.Minute))
 		<-served
 		stop()
 		<-ended
@@ -86,10 +86,10 @@ func open(t *testing.T) *door {
 	return d
 }
 
-// await asks again until it is so, and fails after fifteen seconds.
+// await asks again until it is so, and fails after a minute.
 func (d *door) await(what string, so func() bool) {
 	d.t.Helper()
-	for end := time.Now().Add(15 * time.Second); !so(); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); !so(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
 			d.t.Fatalf("waited in vain for %s", what)
 		}
@@ -143,6 +143,9 @@ func (r reply) places() []string {
 	return out
 }
 
+// caller gives up what hangs: no call of these tests waits for longer.
+var caller = &http.Client{Timeout: time.Minute}
+
 // call sends a request: a text as it is, anything else as JSON. Headers come in pairs; an empty one is left out.
 func (d *door) call(method, path, token string, body any, headers ...string) reply {
 	d.t.Helper()
@@ -173,7 +176,7 @@ func (d *door) call(method, path, token string, body any, headers ...string) rep
 			request.Header.Set(headers[i], headers[i+1])
 		}
 	}
-	response, err := http.DefaultClient.Do(request)
+	response, err := caller.Do(request)
 	if err != nil {
 		d.t.Fatal(err)
 	}
@@ -305,10 +308,11 @@ func (h *hand) claim(most int, waitSeconds float64) (ids, tokens []string, r rep
 // one takes one task, waiting for it.
 func (h *hand) one() (id, token string, r reply) {
 	h.t.Helper()
-	ids, tokens, r := h.claim(1, 10)
-	if len(ids) != 1 {
-		h.t.Fatalf("claimed nothing: %s", r.text)
-	}
+	var ids, tokens []string
+	h.await("a task to claim", func() bool {
+		ids, tokens, r = h.claim(1, 10)
+		return len(ids) == 1
+	})
 	return ids[0], tokens[0], r
 }
 

@@ -50,7 +50,7 @@ func newStage(t *testing.T) *stage {
 	t.Helper()
 	s := &stage{t: t}
 	quiet := slog.New(slog.DiscardHandler)
-	db, err := postgres.Open(t.Context(), postgres.Options{URL: pgtest.Migrated(t), PoolSize: 8})
+	db, err := postgres.Open(t.Context(), postgres.Options{URL: pgtest.Migrated(t), PoolSize: 8, ConnectTimeout: time.Minute, BatchTimeout: time.Minute})
 	s.must(err)
 	s.must(db.Migrate(t.Context()))
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -81,7 +81,7 @@ func newStage(t *testing.T) *stage {
 	begin(func() { _ = events.Run(running) })
 	begin(func() { follow(running, events, hub) })
 	t.Cleanup(func() {
-		s.must(front.Shutdown(5 * time.Second))
+		s.must(front.Shutdown(time.Minute))
 		stop()
 		for _, end := range ended {
 			<-end
@@ -133,10 +133,10 @@ func (s *stage) must(err error) {
 	}
 }
 
-// await asks again until it is so, and fails after ten seconds.
+// await asks again until it is so, and fails after a minute.
 func (s *stage) await(what string, so func() bool) {
 	s.t.Helper()
-	for end := time.Now().Add(10 * time.Second); !so(); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); !so(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
 			s.t.Fatalf("waited in vain for %s", what)
 		}
@@ -157,6 +157,9 @@ func (s *stage) member(email, role, slug string) {
 		return errors.Join(tx.Create(&user).Error, tx.Create(&membership).Error)
 	}))
 }
+
+// caller gives up what hangs.
+var caller = &http.Client{Timeout: time.Minute}
 
 // call sends JSON, wants success and answers the body. Headers come in pairs.
 func (s *stage) call(method, path, token string, body any, headers ...string) object {
@@ -192,7 +195,7 @@ func (s *stage) send(method, path, token string, body any, headers ...string) (s
 	for i := 0; i+1 < len(headers); i += 2 {
 		request.Header.Set(headers[i], headers[i+1])
 	}
-	response, err := http.DefaultClient.Do(request)
+	response, err := caller.Do(request)
 	s.must(err)
 	defer response.Body.Close()
 	text, err = io.ReadAll(response.Body)

@@ -24,7 +24,7 @@ func TestFollowHearsEachCommit(t *testing.T) {
 	heard := New(Options{Role: at(s.URL), Token: token}).Follow(ctx)
 	for _, batch := range []int64{4, 5, 11} {
 		commits <- batch
-		if got := <-heard; got != batch {
+		if got := received(t, heard); got != batch {
 			t.Errorf("heard %d, not %d", got, batch)
 		}
 	}

@@ -109,14 +109,19 @@ func TestWorksOverHTTPSWithACAFile(t *testing.T) {
 	task := s.Submit("text.summarize", map[string]any{"text": "One sentence is here. Another one is there."})
 	s.AwaitState(task, "succeeded")
 	cancel()
-	if err := <-ended; err != nil {
-		t.Error(err)
+	select {
+	case err := <-ended:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(workertest.Patience):
+		t.Fatal("the worker did not end")
 	}
 	stranger, err := client.New(client.Options{Server: front.URL, ClientID: "a", ClientSecret: "b"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	short, stop := context.WithTimeout(context.Background(), 5*time.Second)
+	short, stop := context.WithTimeout(context.Background(), workertest.Patience)
 	defer stop()
 	var unreachable *client.Unreachable
 	if _, err := stranger.Do(short, client.Call{Method: http.MethodGet, Path: "/v1/workers"}); !errors.As(err, &unreachable) {

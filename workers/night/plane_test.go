@@ -205,8 +205,13 @@ func (p *plane) crew(t *testing.T, data string, documents ...string) {
 	go func() { ended <- w.Run(ctx) }()
 	t.Cleanup(func() {
 		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
+		select {
+		case err := <-ended:
+			if err != nil {
+				t.Error(err)
+			}
+		case <-time.After(workertest.Patience):
+			t.Error("the worker did not end")
 		}
 	})
 }

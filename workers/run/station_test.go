@@ -35,8 +35,13 @@ func stationed(t *testing.T, o Options) *workertest.Server {
 	go func() { ended <- w.Run(ctx) }()
 	t.Cleanup(func() {
 		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
+		select {
+		case err := <-ended:
+			if err != nil {
+				t.Error(err)
+			}
+		case <-time.After(workertest.Patience):
+			t.Error("the worker did not end")
 		}
 	})
 	return s
@@ -95,9 +100,9 @@ func TestRegisterKnowsItsTypes(t *testing.T) {
 
 func waitFor(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	for until := time.Now().Add(10 * time.Second); !holds(); {
+	for until := time.Now().Add(workertest.Patience); !holds(); {
 		if time.Now().After(until) {
-			t.Fatalf("waited 10 s for %s", what)
+			t.Fatalf("waited in vain for %s", what)
 		}
 		time.Sleep(5 * time.Millisecond)
 	}

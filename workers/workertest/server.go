@@ -3,7 +3,6 @@ package workertest
 import (
 	"encoding/json"
 	"fmt"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -31,7 +30,7 @@ type Server struct {
 	URL     string
 
 	t        testing.TB
-	address  string
+	gate     *gate
 	live     *httptest.Server
 	changed  *sync.Cond
 	tasks    []*Task
@@ -85,6 +84,11 @@ func New(t testing.TB) *Server {
 		conflict: map[string]bool{}, refuse: map[string]int{},
 	}
 	s.changed = sync.NewCond(&s.Mutex)
+	var err error
+	if s.gate, err = newGate(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.gate.Close() })
 	s.Start()
 	t.Cleanup(s.Stop)
 	return s
@@ -93,19 +97,11 @@ func New(t testing.TB) *Server {
 // Start listens, on the address it had before, with everything it knew.
 func (s *Server) Start() {
 	s.t.Helper()
-	address := s.address
-	if address == "" {
-		address = "127.0.0.1:0"
-	}
-	listener, err := net.Listen("tcp", address)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	live := &httptest.Server{Listener: listener, Config: &http.Server{Handler: s.routes()}}
+	live := &httptest.Server{Listener: s.gate.pass(), Config: &http.Server{Handler: s.routes()}}
 	live.Start()
 	s.Lock()
 	defer s.Unlock()
-	s.live, s.address, s.URL = live, listener.Addr().String(), live.URL
+	s.live, s.URL = live, live.URL
 }
 
 // Stop closes every connection, as a kill would.
@@ -232,17 +228,23 @@ func (s *Server) Steal(t *Task) {
 	s.unlease(t, "ready")
 }
 
+// Patience is how long tests wait for what must come, however slow the machine.
+const Patience = time.Minute
+
+// grace is how long a lease outlives its end: a machine that stands still for a moment loses none. Steal ends one at once.
+const grace = 30 * time.Second
+
 // Await waits until the condition holds of the state under Lock.
 func (s *Server) Await(what string, holds func() bool) {
 	s.t.Helper()
-	give := time.AfterFunc(20*time.Second, func() { s.Lock(); s.changed.Broadcast(); s.Unlock() })
+	give := time.AfterFunc(Patience, func() { s.Lock(); s.changed.Broadcast(); s.Unlock() })
 	defer give.Stop()
-	until := time.Now().Add(20 * time.Second)
+	until := time.Now().Add(Patience)
 	s.Lock()
 	defer s.Unlock()
 	for !holds() {
 		if !time.Now().Before(until) {
-			s.t.Fatalf("waited 20 s for: %s", what)
+			s.t.Fatalf("waited in vain for: %s", what)
 		}
 		s.changed.Wait()
 	}
@@ -267,7 +269,7 @@ func (s *Server) unlease(t *Task, state string) {
 func (s *Server) sweep() {
 	now := time.Now()
 	for _, t := range s.tasks {
-		if t.State == "running" && now.After(t.Expires) {
+		if t.State == "running" && now.After(t.Expires.Add(grace)) {
 			s.unlease(t, "ready")
 		}
 	}

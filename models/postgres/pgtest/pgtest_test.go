@@ -75,7 +75,7 @@ func TestAdminMayEndBackends(t *testing.T) {
 	ctx, dsn := context.Background(), pgtest.New(t)
 	victim := connect(t, dsn)
 	var ended bool
-	if err := connect(t, pgtest.Admin(t, dsn)).QueryRow(ctx, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+	if err := connect(t, pgtest.Admin(t, dsn)).QueryRow(ctx, `SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity
 		WHERE datname = current_database() AND pid = $1`, victim.PgConn().PID()).Scan(&ended); err != nil {
 		t.Fatal(err)
 	}
