@@ -14,6 +14,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -176,7 +177,9 @@ func TestServeEndsWithItsDatabase(t *testing.T) {
 	cmd.SetArgs(nil)
 	cmd.SetErr(io.Discard)
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
-	if err := cmd.ExecuteContext(context.Background()); !errors.Is(err, errDatabaseEnded) {
+	ctx, enough := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer enough()
+	if err := cmd.ExecuteContext(ctx); !errors.Is(err, errDatabaseEnded) {
 		t.Errorf("the database was killed, and serve ended with %v", err)
 	}
 }

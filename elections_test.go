@@ -78,7 +78,7 @@ func election(t *testing.T, round, replicas int, stops bool) (starting, answerin
 			}
 			ctx, stop := context.WithCancel(context.Background())
 			log := slog.New(slog.NewTextHandler(&logged, &slog.HandlerOptions{Level: slog.LevelDebug})).With("replica", i)
-			r, err := newReplica(ctx, &ground{config: config, log: log})
+			r, err := newReplica(ctx, &ground{config: config, log: log, patience: time.Minute})
 			if err != nil {
 				stop()
 				t.Errorf("replica %d: %v", i, err)
@@ -89,8 +89,14 @@ func election(t *testing.T, round, replicas int, stops bool) (starting, answerin
 			running[i] = r
 			ends[i] = sync.OnceFunc(func() {
 				stop()
-				if err := <-ended; err != nil {
-					t.Errorf("replica %d ended with %v", i, err)
+				select {
+				case err := <-ended:
+					if err != nil {
+						t.Errorf("replica %d ended with %v", i, err)
+					}
+				case <-time.After(time.Minute):
+					t.Errorf("replica %d did not end", i)
+					return
 				}
 				r.close()
 			})
@@ -141,7 +147,7 @@ func election(t *testing.T, round, replicas int, stops bool) (starting, answerin
 
 // firstAnswer makes a tenant of the replica's own. The replica may say that it does not decide yet, for a while.
 func firstAnswer(t *testing.T, r *replica, n int) {
-	ctx, cancel := context.WithTimeout(context.Background(), 40*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	c := r.testClient(t, "")
 	slug := fmt.Sprintf("acorn-%d", n)

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"time"
 
 	"nightshift/models/postgres/local"
 )
@@ -16,6 +17,7 @@ type ground struct {
 	config   Config // DatabaseURL and SecretKey are set, wherever they came from
 	log      *slog.Logger
 	embedded *local.Server // nil with a DATABASE_URL
+	patience time.Duration // how long a connection to the database and a batch may take: tests on a busy machine; 0: the usual
 }
 
 // environmentConfig is the process's own configuration.

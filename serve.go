@@ -78,6 +78,7 @@ func newReplica(ctx context.Context, g *ground) (_ *replica, err error) {
 	c := &g.config
 	if r.db, err = postgres.Open(ctx, postgres.Options{
 		URL: c.DatabaseURL, OwnerURL: c.DatabaseOwnerURL, DirectURL: c.DatabaseDirectURL, NoStatementCache: !c.StatementCache, Logger: g.log,
+		ConnectTimeout: g.patience, BatchTimeout: g.patience,
 	}); err != nil {
 		return nil, err
 	}

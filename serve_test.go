@@ -31,7 +31,7 @@ func testReplica(t *testing.T, extra ...string) *replica {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	r, err := newReplica(ctx, &ground{config: config, log: slog.New(slog.NewTextHandler(t.Output(), nil))})
+	r, err := newReplica(ctx, &ground{config: config, log: slog.New(slog.NewTextHandler(t.Output(), nil)), patience: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,8 +39,13 @@ func testReplica(t *testing.T, extra ...string) *replica {
 	go func() { ended <- r.run(ctx) }()
 	t.Cleanup(func() {
 		stop()
-		if err := <-ended; err != nil {
-			t.Errorf("the replica ended with %v", err)
+		select {
+		case err := <-ended:
+			if err != nil {
+				t.Errorf("the replica ended with %v", err)
+			}
+		case <-time.After(time.Minute):
+			t.Fatal("the replica did not end")
 		}
 		r.close()
 	})
@@ -62,7 +67,7 @@ func (r *replica) testClient(t *testing.T, tenant string) *client.Client {
 
 func ask(t *testing.T, c *client.Client, method, path string, in, out any) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 40*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	if _, err := c.Persist(ctx, client.Call{Method: method, Path: path, In: in, Out: out, Timeout: 35 * time.Second}); err != nil {
 		t.Fatalf("%s %s: %v", method, path, err)
@@ -89,7 +94,11 @@ func TestAWorkerRegistersOverHTTPSWithASelfSignedServer(t *testing.T) {
 	go func() { worked <- work(ctx, options, agentOptions{folder: t.TempDir()}) }()
 	t.Cleanup(func() {
 		stop()
-		<-worked
+		select {
+		case <-worked:
+		case <-time.After(time.Minute):
+			t.Error("the worker did not end")
+		}
 	})
 	tenant := r.testClient(t, "acorn")
 	var task struct {
@@ -98,7 +107,9 @@ func TestAWorkerRegistersOverHTTPSWithASelfSignedServer(t *testing.T) {
 		Result map[string]any `json:"result"`
 	}
 	ask(t, tenant, "POST", "/v1/tasks", map[string]any{"type": "text.summarize", "payload": map[string]any{"text": "The night is long. The work is done by machines. People sleep."}}, &task)
-	ask(t, tenant, "GET", fmt.Sprintf("/v1/tasks/%s/wait?timeout_seconds=30", task.ID), nil, &task)
+	for end := time.Now().Add(time.Minute); task.State != "succeeded" && time.Now().Before(end); {
+		ask(t, tenant, "GET", fmt.Sprintf("/v1/tasks/%s/wait?timeout_seconds=20", task.ID), nil, &task)
+	}
 	if task.State != "succeeded" || len(task.Result) == 0 {
 		t.Fatalf("the task is %s with %v", task.State, task.Result)
 	}
@@ -107,7 +118,7 @@ func TestAWorkerRegistersOverHTTPSWithASelfSignedServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := stranger.Do(context.Background(), client.Call{Method: "GET", Path: "/v1/whoami"}); err == nil {
+	if _, err := stranger.Do(t.Context(), client.Call{Method: "GET", Path: "/v1/whoami"}); err == nil {
 		t.Fatal("a certificate of an unknown authority was trusted")
 	}
 }

@@ -48,7 +48,7 @@ func (w *World) Verify(customers ...*Customer) {
 	for _, c := range customers {
 		again += c.resend()
 	}
-	took := w.Drain(60 * time.Second)
+	took := w.Drain(3 * patience)
 	w.t.Logf("%d unclear submits sent again; drained after %s", again, took.Round(time.Millisecond))
 	for _, c := range customers {
 		w.acknowledged(c)
@@ -157,7 +157,7 @@ func (w *World) recount() {
 		(SELECT state, count(*) n FROM tasks t WHERE t.env = f.env AND t.workflow = f.id GROUP BY state) real
 		WHERE coalesce(f.counts[real.state + 1], 0) <> real.n)`
 	wrong := -1
-	for until := time.Now().Add(5 * time.Second); time.Now().Before(until); time.Sleep(100 * time.Millisecond) {
+	for until := time.Now().Add(patience); time.Now().Before(until); time.Sleep(100 * time.Millisecond) {
 		if wrong = w.DB.count(w.t, wrongWorkflows); wrong == 0 { // they are saved once a second
 			return
 		}
@@ -230,7 +230,7 @@ func (w *World) Finish(t testing.TB, customers ...*Customer) {
 		}
 	}
 	for _, r := range w.Replicas {
-		r.Ready(30 * time.Second)
+		r.Ready(patience)
 	}
 	w.Verify(customers...)
 }

@@ -17,14 +17,14 @@ func TestDatabaseCrash(t *testing.T) {
 	var away, back []time.Duration
 	for i := range 2 {
 		before := len(c.with(Acked))
-		w.eventually(20*time.Second, "work flows", func() bool { return len(c.with(Acked)) > before+200 })
+		w.eventually(patience, "work flows", func() bool { return len(c.with(Acked)) > before+200 })
 		began := time.Now()
 		if err := w.DB.cluster.crash(); err != nil {
 			t.Fatalf("crash %d: %v", i, err)
 		}
 		away = append(away, time.Since(began).Round(time.Millisecond))
 		up, before := time.Now(), len(c.with(Acked))
-		w.eventually(20*time.Second, "submits are acknowledged again", func() bool { return len(c.with(Acked)) > before })
+		w.eventually(patience, "submits are acknowledged again", func() bool { return len(c.with(Acked)) > before })
 		back = append(back, time.Since(up).Round(time.Millisecond))
 	}
 	stop()

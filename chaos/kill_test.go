@@ -107,7 +107,7 @@ func (w *World) ended(t testing.TB, id string) {
 		State  string         `json:"state"`
 		Counts map[string]int `json:"counts"`
 	}
-	w.eventually(10*time.Second, "the workflow has succeeded", func() bool {
+	w.eventually(patience, "the workflow has succeeded", func() bool {
 		w.must(w.caller(w.Replicas[0].URL, w.tenant), "GET", "/v1/workflows/"+id, nil, &seen)
 		return seen.State == "succeeded"
 	})

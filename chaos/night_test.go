@@ -42,7 +42,7 @@ func TestDemoKilledInTheNight(t *testing.T) {
 	demo := spawn(t, "demo", env, path, args...)
 	select {
 	case <-demo.done:
-	case <-time.After(3 * time.Minute):
+	case <-time.After(5 * time.Minute):
 		t.Fatalf("the night does not end:\n%s", demo.tail(4000))
 	}
 	said := string(demo.said())
@@ -78,7 +78,7 @@ func writeDocuments(t testing.TB, folder string, n int) {
 func inTheNight(t testing.TB, demo *Process, data string, kills int) {
 	t.Helper()
 	root := filepath.Join(data, "postgres")
-	for until := time.Now().Add(90 * time.Second); time.Now().Before(until); time.Sleep(50 * time.Millisecond) {
+	for until := time.Now().Add(3 * time.Minute); time.Now().Before(until); time.Sleep(50 * time.Millisecond) {
 		if !demo.Alive() {
 			t.Fatalf("the demo ended before it was killed:\n%s", demo.tail(4000))
 		}

@@ -70,7 +70,7 @@ func NewWorld(t testing.TB, replicas int) *World {
 		w.Replicas = append(w.Replicas, w.newReplica())
 	}
 	for _, r := range w.Replicas {
-		r.Ready(30 * time.Second)
+		r.Ready(patience)
 	}
 	w.provide()
 	return w

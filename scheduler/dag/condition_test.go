@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
-	"time"
 )
 
 func scope() *Scope {
@@ -86,12 +85,8 @@ func TestConditionsAreBounded(t *testing.T) {
 	for range 1000 {
 		s.Deps = append(s.Deps, Dep{Key: "k", State: "succeeded"})
 	}
-	start := time.Now()
 	if _, err := c.Holds(s); err == nil || !strings.Contains(err.Error(), "cost") {
 		t.Errorf("a billion steps end with %v", err)
-	}
-	if took := time.Since(start); took > 2*time.Second {
-		t.Errorf("it took %v", took)
 	}
 	c, err = Compile(`deps.all(d, d.state == "succeeded") && deps.size() == 1000`)
 	if err != nil {

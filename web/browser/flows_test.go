@@ -6,7 +6,6 @@ import (
 	"net/url"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/chromedp/chromedp"
 )
@@ -66,12 +65,12 @@ func TestAScheduleIsMadeEditedAndRunByHand(t *testing.T) {
 	b.open("/schedules")
 	b.press(chromedp.Click(chromedp.CSS(`main .head-acts a.btn-primary`)))
 	b.fill("name", "nightly", "expression", "30 2 * * *", "timezone", "Europe/Lisbon", "task_type", "report.write", "task_payload", `{"day": "{{scheduled_for}}"}`)
-	b.until("the next runs while typing", 5*time.Second, `document.querySelectorAll("#preview .next li").length === 10 && document.querySelector("#preview").innerText.includes("At 02:30")`)
+	b.until("the next runs while typing", `document.querySelectorAll("#preview .next li").length === 10 && document.querySelector("#preview").innerText.includes("At 02:30")`)
 	if js[bool](b, `document.querySelector("[name=every_seconds]").checkVisibility()`) {
 		t.Error("the field of another kind is shown")
 	}
 	b.fill("kind", "interval", "every_seconds", "-1")
-	b.until("the preview says what is wrong", 5*time.Second, `document.querySelector("#preview .bad") !== null`)
+	b.until("the preview says what is wrong", `document.querySelector("#preview .bad") !== null`)
 	b.fill("kind", "cron", "expression", "61 * * * *")
 	b.refusals(true)
 	b.press(chromedp.Click(chromedp.CSS(`#editor button[type=submit]`)))

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/chromedp/chromedp"
 )
@@ -70,10 +69,10 @@ func TestEveryPageOpens(t *testing.T) {
 	}
 	paper := `getComputedStyle(document.body).backgroundColor`
 	b.scheme("dark")
-	b.until("a dark page", 2*time.Second, `document.documentElement.dataset.theme === "dark"`)
+	b.until("a dark page", `document.documentElement.dataset.theme === "dark"`)
 	dark := js[string](b, paper)
 	b.scheme("light")
-	b.until("the page follows the system's theme", 2*time.Second, fmt.Sprintf(`%s !== %q`, paper, dark))
+	b.until("the page follows the system's theme", fmt.Sprintf(`%s !== %q`, paper, dark))
 	b.do(chromedp.EmulateViewport(1400, 900))
 	b.open("/docs")
 	if drawn := js[int](b, `document.querySelectorAll(".docs-op").length`); drawn < 60 {
@@ -81,9 +80,9 @@ func TestEveryPageOpens(t *testing.T) {
 	}
 	b.oneHeading("/docs", "API docs")
 	b.do(chromedp.SendKeys(chromedp.CSS(`[data-docs-find]`), "schedules preview"))
-	b.until("the filter leaves one endpoint", 2*time.Second, `document.querySelectorAll("main .docs-op[data-docs-op]:not([hidden])").length === 1`)
+	b.until("the filter leaves one endpoint", `document.querySelectorAll("main .docs-op[data-docs-op]:not([hidden])").length === 1`)
 	b.open("/docs#post_tasks")
-	b.until("the endpoint of the address is open", 2*time.Second, `document.getElementById("post_tasks").open`)
+	b.until("the endpoint of the address is open", `document.getElementById("post_tasks").open`)
 	b.blameless("/docs")
 }
 
@@ -95,7 +94,7 @@ func TestAPageMovesByItself(t *testing.T) {
 	b.signIn(operator)
 	for _, path := range []string{"/tasks?tenant=acorn", "/?tenant=acorn"} {
 		b.open(path)
-		b.until("the stream", 5*time.Second, `document.querySelector("[data-live-state=on]") !== null`)
+		b.until("the stream", `document.querySelector("[data-live-state=on]") !== null`)
 		js[bool](b, `window.stays = true`)
 		kind := strings.Map(func(r rune) rune {
 			if r < 'a' || r > 'z' {
@@ -104,7 +103,7 @@ func TestAPageMovesByItself(t *testing.T) {
 			return r
 		}, path) + ".appears"
 		w.call("POST", "/v1/tasks", w.token, object{"type": kind})
-		b.until(path+" shows the new task", 5*time.Second, fmt.Sprintf(`document.querySelector("main").innerText.includes(%q)`, kind))
+		b.until(path+" shows the new task", fmt.Sprintf(`document.querySelector("main").innerText.includes(%q)`, kind))
 		if !js[bool](b, `window.stays === true`) {
 			t.Errorf("%s was loaded again", path)
 		}
@@ -114,10 +113,10 @@ func TestAPageMovesByItself(t *testing.T) {
 	b.open("/tasks?tenant=acorn")
 	other := b.beside()
 	other.open("/tasks?tenant=acorn")
-	other.until("the stream", 5*time.Second, `document.querySelector("[data-live-state=on]") !== null`)
+	other.until("the stream", `document.querySelector("[data-live-state=on]") !== null`)
 	w.call("POST", "/v1/tasks", w.token, object{"type": "both.show"})
 	for _, one := range []*tab{b, other} {
-		one.until("both tabs show the new task", 5*time.Second, `document.querySelector("main").innerText.includes("both.show")`)
+		one.until("both tabs show the new task", `document.querySelector("main").innerText.includes("both.show")`)
 		one.blameless("two tabs")
 	}
 }
@@ -133,11 +132,11 @@ func TestDeadLettersAreRedrivenWithAReason(t *testing.T) {
 	b.do(chromedp.Click(chromedp.CSS(`.dead-acts details.ask summary`)),
 		chromedp.SendKeys(chromedp.CSS(`.dead-acts details.ask[open] input[name=reason]`), "the disk was emptied"))
 	b.press(chromedp.Click(chromedp.CSS(`.dead-acts details.ask[open] button[type=submit]`)))
-	b.until("the page tells what became of it", 2*time.Second, `document.querySelector(".notice-good") !== null`)
+	b.until("the page tells what became of it", `document.querySelector(".notice-good") !== null`)
 	for _, id := range w.dead {
 		s.await("new attempts", func() bool { return w.state(id) == "ready" })
 	}
-	b.until("no dead letter is left", 5*time.Second, `document.querySelectorAll(".dead").length === 0`)
+	b.until("no dead letter is left", `document.querySelectorAll(".dead").length === 0`)
 	b.open("/tasks/" + w.dead[0] + "?tenant=acorn")
 	b.blameless("the redrive")
 }

@@ -47,12 +47,12 @@ func chromium(t *testing.T) string {
 func (s *stage) newTab() *tab {
 	s.t.Helper()
 	b := &tab{stage: s}
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(chromium(s.t)), chromedp.NoSandbox, chromedp.DisableGPU)
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(chromium(s.t)), chromedp.WSURLReadTimeout(2*time.Minute), chromedp.NoSandbox, chromedp.DisableGPU)
 	for _, flag := range []string{"disable-quic", "no-first-run", "disable-background-networking", "disable-component-update", "disable-sync"} {
 		options = append(options, chromedp.Flag(flag, true))
 	}
 	options = append(options, chromedp.UserDataDir(s.t.TempDir()))
-	whole, stop := context.WithTimeout(context.Background(), 2*time.Minute)
+	whole, stop := context.WithTimeout(context.Background(), 10*time.Minute)
 	allocator, end := chromedp.NewExecAllocator(whole, options...)
 	ctx, closeTab := chromedp.NewContext(allocator)
 	s.t.Cleanup(func() {
@@ -78,7 +78,7 @@ func (b *tab) beside() *tab {
 func (b *tab) begin(ctx context.Context) {
 	b.t.Helper()
 	b.ctx = ctx
-	b.do(chromedp.EmulateViewport(1400, 900))
+	b.must(chromedp.Do(ctx, chromedp.EmulateViewport(1400, 900))) // the browser starts, and lives as long as its context
 	b.must(chromedp.Listen(ctx, b.hear))
 	_, err := chromedp.Call(ctx, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{
 		Source: `document.addEventListener("securitypolicyviolation", e => console.error("refused by the policy", e.violatedDirective, e.blockedURI, e.sample))`,
@@ -177,13 +177,17 @@ func (b *tab) forget() []string {
 
 func (b *tab) do(steps ...chromedp.Action[chromedp.Void]) {
 	b.t.Helper()
-	b.must(chromedp.Do(b.ctx, steps...))
+	ctx, cancel := context.WithTimeout(b.ctx, time.Minute)
+	defer cancel()
+	b.must(chromedp.Do(ctx, steps...))
 }
 
 // js is what an expression gives in the page.
 func js[T any](b *tab, expression string) T {
 	b.t.Helper()
-	value, err := chromedp.Run(b.ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
+	ctx, cancel := context.WithTimeout(b.ctx, time.Minute)
+	defer cancel()
+	value, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
 	b.must(err)
 	return value
 }
@@ -197,7 +201,9 @@ func (b *tab) open(path string) {
 // press does what leaves the page, and waits for the next one.
 func (b *tab) press(step chromedp.Action[chromedp.Void]) {
 	b.t.Helper()
-	if _, err := chromedp.Run(b.ctx, chromedp.WaitEvent(page.LoadEventFired, nil, step)); err != nil {
+	ctx, cancel := context.WithTimeout(b.ctx, time.Minute)
+	defer cancel()
+	if _, err := chromedp.Run(ctx, chromedp.WaitEvent(page.LoadEventFired, nil, step)); err != nil {
 		b.t.Fatal(err)
 	}
 }
@@ -226,9 +232,9 @@ func (b *tab) scheme(name string) {
 }
 
 // until asks the page again until it is so.
-func (b *tab) until(what string, within time.Duration, expression string) {
+func (b *tab) until(what, expression string) {
 	b.t.Helper()
-	if _, err := chromedp.Run(b.ctx, chromedp.Poll[bool](expression, chromedp.WithPollingTimeout(within), chromedp.WithPollingInterval(50*time.Millisecond))); err != nil {
+	if _, err := chromedp.Run(b.ctx, chromedp.Poll[bool](expression, chromedp.WithPollingTimeout(time.Minute), chromedp.WithPollingInterval(50*time.Millisecond))); err != nil {
 		b.t.Fatalf("%s: %v; the page says: %s", what, err, js[string](b, `document.body.innerText`))
 	}
 }
