@@ -63,14 +63,23 @@ func (t TypedID) MarshalJSON() ([]byte, error) {
 
 // ParseTime reads a moment of a request.
 func ParseTime(location, text string) (models.Instant, error) {
+	at, err := ParseMoment(location, text, 1970)
+	if err != nil {
+		return 0, err
+	}
+	return models.NamedInstant(at), nil
+}
+
+// ParseMoment reads a time that may lie before 1970, from the beginning of a year on.
+func ParseMoment(location, text string, since int) (time.Time, error) {
 	at, err := time.Parse(time.RFC3339Nano, text)
 	if err != nil {
-		return 0, models.Invalid(location, "%q is no moment like 2026-09-17T21:00:00Z", Shorten(text, 40))
+		return at, models.Invalid(location, "%q is no moment like 2026-09-17T21:00:00Z", Shorten(text, 40))
 	}
-	if at.Year() < 1970 || at.Year() > 2262 {
-		return 0, models.Invalid(location, "the year %d is out of range", at.Year())
+	if year := at.UTC().Year(); year < since || year > 2262 {
+		return at, models.Invalid(location, "the year %d is out of range", year)
 	}
-	return models.InstantOf(at), nil
+	return at.UTC(), nil
 }
 
 // Null is a value that is null on the wire when it is the zero value.

@@ -16,6 +16,14 @@ func InstantOf(t time.Time) Instant {
 	return Instant(t.UnixMicro())
 }
 
+// NamedInstant is t as somebody names it. It is never "none": the beginning of 1970 stands one microsecond later.
+func NamedInstant(t time.Time) Instant {
+	if i := InstantOf(t); i != 0 {
+		return i
+	}
+	return 1
+}
+
 // Time is the moment as a UTC time; the zero time for 0.
 func (i Instant) Time() time.Time {
 	if i == 0 {

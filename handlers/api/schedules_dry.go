@@ -102,7 +102,7 @@ func (v *ScheduleDryView) foresee(d *handlers.Deps, c *fiber.Ctx, row *models.Sc
 		v.Next = append(v.Next, viewOccurrence(o))
 	}
 	if len(v.Next) > 0 && !row.Rule.Disabled {
-		v.EstimatedStartAt = v.Next[0].At
+		v.EstimatedStartAt = handlers.Time(models.InstantOf(v.Next[0].At))
 	}
 	return nil
 }

@@ -42,6 +42,23 @@ func TestPreviewSaysWhatAClockChangeDoes(t *testing.T) {
 	}
 }
 
+// The moment that stands for none inside is one like any other to a caller, and so is what lies before it.
+func TestPreviewKnowsTheBeginningOf1970(t *testing.T) {
+	s := newStage(t)
+	token := s.scheduler("acme")
+	for from, want := range map[string]string{
+		"1970-01-01T00:00:00Z":      "1970-01-02T00:00:00Z",
+		"1969-12-31T12:00:00Z":      "1970-01-01T00:00:00Z",
+		"1970-01-01T00:00:00+01:00": "1970-01-01T00:00:00Z",
+		"1969-12-30T23:59:59Z":      "1969-12-31T00:00:00Z",
+	} {
+		r := s.want(s.call("POST", "/v1/schedules/preview", token, map[string]any{"expression": "0 0 * * *", "count": 1, "from": from}), 200, "")
+		if rows := r.rows("next"); len(rows) != 1 || rows[0].str("at") != want {
+			t.Errorf("from %s: %s", from, r.text)
+		}
+	}
+}
+
 func TestPreviewRefusesWithTheReason(t *testing.T) {
 	s := newStage(t)
 	token := s.scheduler("acme")

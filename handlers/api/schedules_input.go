@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"math"
 	"reflect"
 
@@ -117,7 +118,7 @@ var scheduleMembers = map[string]func(*scheduleDraft, body.Value){
 	"name":                    func(d *scheduleDraft, v body.Value) { d.row.Name = v.Name() },
 	"kind":                    (*scheduleDraft).kind,
 	"expression":              free(func(r *models.ScheduleRule) *string { return &r.Expression }, 1000),
-	"timezone":                free(func(r *models.ScheduleRule) *string { return &r.Timezone }, 200),
+	"timezone":                (*scheduleDraft).timezone,
 	"dst_gap":                 word(func(r *models.ScheduleRule) *string { return &r.Gap }, "shift", "skip"),
 	"dst_overlap":             word(func(r *models.ScheduleRule) *string { return &r.Fold }, "first", "second", "both"),
 	"every_seconds":           whole(func(r *models.ScheduleRule) *int64 { return &r.EverySeconds }, math.MinInt64, math.MaxInt64),
@@ -169,6 +170,13 @@ func (d *scheduleDraft) member(name string, v body.Value) {
 		return
 	}
 	v.Wrong("there is no such field")
+}
+
+// timezone is UTC where none is named, and said to be.
+func (d *scheduleDraft) timezone(v body.Value) {
+	if d.rule.Timezone = d.preset.Timezone; !v.Null() {
+		d.rule.Timezone = cmp.Or(v.String(0, 200), d.preset.Timezone)
+	}
 }
 
 func (d *scheduleDraft) kind(v body.Value) {

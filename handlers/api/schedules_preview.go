@@ -17,6 +17,7 @@ const (
 	leastInterval = time.Second // the shortest interval of a schedule
 	mostPreview   = 1000
 	presetPreview = 10
+	sincePreview  = 1900 // what is before lies on no clock that a zone tells of
 )
 
 type previewRequest struct {
@@ -34,9 +35,9 @@ type previewRequest struct {
 }
 
 type previewRow struct {
-	At    handlers.Time `json:"at"`
-	Local string        `json:"local" doc:"as the schedule's own clock shows it, with its offset"`
-	Note  *string       `json:"note" enum:"dst_gap,dst_overlap" doc:"a change of the clock had a part in it"`
+	At    time.Time `json:"at"`
+	Local string    `json:"local" doc:"as the schedule's own clock shows it, with its offset"`
+	Note  *string   `json:"note" enum:"dst_gap,dst_overlap" doc:"a change of the clock had a part in it"`
 }
 
 type previewAnswer struct {
@@ -80,7 +81,7 @@ func previewSchedule(d *handlers.Deps, c *fiber.Ctx) error {
 }
 
 func viewOccurrence(o calendar.Occurrence) previewRow {
-	return previewRow{At: handlers.Time(models.InstantOf(o.At)), Local: o.Local(), Note: handlers.Null(string(o.Note))}
+	return previewRow{At: o.At.Truncate(time.Microsecond).UTC(), Local: o.Local(), Note: handlers.Null(string(o.Note))}
 }
 
 // check reads the beginning and refuses what no rule can be made of.
@@ -112,11 +113,11 @@ func (ask *previewRequest) check(now models.Instant) (time.Time, error) {
 	ask.Drain.Value.check(&k, kind == "drain")
 	handlers.Range(&k, "body.count", ask.Count.Or(presetPreview), 1, mostPreview)
 	if text := ask.From.Or(""); ask.From.Given && !ask.From.Null {
-		at, err := handlers.ParseTime("body.from", text)
+		at, err := handlers.ParseMoment("body.from", text, sincePreview)
 		if err != nil {
 			return time.Time{}, err
 		}
-		now = at
+		return at, k.Err()
 	}
 	return now.Time(), k.Err()
 }

@@ -2,6 +2,8 @@ package api
 
 import (
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/gofiber/fiber/v2"
 
@@ -34,8 +36,8 @@ func (w *Work) usageRoutes() []handlers.Route {
 	return tenantRoutes(handlers.Route{Method: "GET", Path: "/v1/usage", Scopes: []string{handlers.UsageRead}, Handler: w.usage, Doc: handlers.Doc{
 		Tag: "Budgets", Summary: "What the environment's attempts used", Detail: "By when they ended; the last 30 days and by day where nothing is said.",
 		Query: []handlers.Param{
-			{Name: "from", Type: "string", About: "the first moment"},
-			{Name: "to", Type: "string", About: "the moment after the last"},
+			{Name: "from", Type: "string", About: "the first moment, or the first day (of UTC)"},
+			{Name: "to", Type: "string", About: "the moment after the last, or the last day"},
 			{Name: "group_by", Type: "string", About: "of day, model, type, lane; several with commas"},
 		},
 		Replies: map[int]any{200: UsageAnswer{}},
@@ -50,7 +52,7 @@ func readUsage(d *handlers.Deps, c *fiber.Ctx) (ask postgres.UsageAsk, err error
 	ask.To = d.Now()
 	for name, at := range map[string]*models.Instant{"from": &ask.From, "to": &ask.To} { // any order: each on its own
 		if sent := values[name]; len(sent) > 0 {
-			if *at, err = handlers.ParseTime("query."+name, sent[0]); err != nil {
+			if *at, err = usageMoment(name, sent[0]); err != nil {
 				return ask, err
 			}
 		}
@@ -70,6 +72,18 @@ func readUsage(d *handlers.Deps, c *fiber.Ctx) (ask postgres.UsageAsk, err error
 	ask.Day, ask.Model = slices.Contains(by, "day"), slices.Contains(by, "model")
 	ask.Type, ask.Lane = slices.Contains(by, "type"), slices.Contains(by, "lane")
 	return ask, k.Err()
+}
+
+// usageMoment reads where a time begins or ends: a moment, or a day, all of which counts.
+func usageMoment(name, text string) (models.Instant, error) {
+	day, err := time.Parse(time.DateOnly, text)
+	if err != nil {
+		return handlers.ParseTime("query."+name, strings.ReplaceAll(text, " ", "+")) // a plus that nobody escaped
+	}
+	if name == "to" {
+		day = day.AddDate(0, 0, 1)
+	}
+	return handlers.ParseTime("query."+name, day.Format(time.RFC3339))
 }
 
 func (w *Work) usage(d *handlers.Deps, c *fiber.Ctx) error {

@@ -56,6 +56,20 @@ func TestUsageOverHTTP(t *testing.T) {
 	if rows := s.want(s.call("GET", "/v1/usage?to=2020-01-01T00:00:00Z", reader, nil), 200, "").rows("data"); len(rows) != 0 {
 		t.Errorf("long ago: %v", rows)
 	}
+	for span, want := range map[string]float64{
+		"from=2020-01-01&to=2020-01-31": 0, "to=2020-01-01": 0, "from=2020-01-01": 4, "from=1970-01-01T00:00:00Z": 4, "from=2020-01-01T00:00:00+01:00": 4,
+		"from=2020-01-01&to=" + time.Now().UTC().AddDate(0, 0, 1).Format(time.DateOnly): 4,
+	} {
+		tasks := 0.0
+		for _, r := range s.want(s.call("GET", "/v1/usage?group_by=type&"+span, reader, nil), 200, "").rows("data") {
+			tasks += r.num("tasks")
+		}
+		if tasks != want {
+			t.Errorf("%s: %v tasks", span, tasks)
+		}
+	}
+	s.want(s.call("GET", "/v1/usage?from=2020-01-31&to=2020-01-31", reader, nil), 200, "") // all of that day
+	s.refused(s.call("GET", "/v1/usage?from=2020-02-30", reader, nil), "query.from")
 	if rows := s.want(s.call("GET", "/v1/usage", s.blue, nil), 200, "").rows("data"); len(rows) != 0 {
 		t.Errorf("another tenant's: %v", rows)
 	}

@@ -252,8 +252,8 @@ func plain(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
 // Time reads a moment in RFC 3339; digits below the microsecond are cut.
 func (v Value) Time() models.Instant {
 	if v.IsString() {
-		if t, err := time.Parse(time.RFC3339, text(v.Text)); err == nil && t.Year() >= 1970 && t.Year() <= 9000 {
-			return models.InstantOf(t)
+		if t, err := time.Parse(time.RFC3339, text(v.Text)); err == nil && t.UTC().Year() >= 1970 && t.UTC().Year() <= 9000 {
+			return models.NamedInstant(t)
 		}
 	}
 	v.Wrong("must be a time as RFC 3339 writes it, like 2026-09-17T21:00:00Z")

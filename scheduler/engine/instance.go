@@ -206,22 +206,33 @@ func (e *Engine) fillIn(s *schedule, r *scheduleRun, t *NewTask, v calendar.Valu
 	if s.Rule.Partitions > 0 {
 		input["partition"], _ = json.Marshal(map[string]int{"index": v.PartitionIndex, "count": v.PartitionCount}) // numbers always encode
 	}
+	if first {
+		if t.RunAt = e.placedAt(s, r); t.RunAt > 0 && t.DelaySeconds == 0 {
+			input["run_at"] = json.RawMessage(strconv.FormatInt(int64(t.RunAt), 10)) // it waits for that, and answers it
+		}
+	}
 	t.Input, _ = json.Marshal(input) // texts always encode
 	if !first {
 		return nil // it starts when the others have ended
-	}
-	if !strings.Contains(r.Origin, ":") { // neither by hand nor made up
-		if r.spread < 0 {
-			r.spread = e.placement(s, r.ScheduledFor)
-		}
-		if r.spread > 0 {
-			t.RunAt = max(e.now, r.ScheduledFor).Add(r.spread)
-		}
 	}
 	if expires := s.Rule.ExpireSeconds; expires > 0 && !strings.HasPrefix(r.Origin, "backfill:") {
 		t.ExpiresInSeconds = int32(max(1, expires-r.LateMS/1000))
 	}
 	return nil
+}
+
+// placedAt is when the work of a run starts that is placed later than its moment; 0: at once, as by hand or made up.
+func (e *Engine) placedAt(s *schedule, r *scheduleRun) models.Instant {
+	if strings.Contains(r.Origin, ":") {
+		return 0
+	}
+	if r.spread < 0 {
+		r.spread = e.placement(s, r.ScheduledFor)
+	}
+	if r.spread <= 0 {
+		return 0
+	}
+	return max(e.now, r.ScheduledFor).Add(r.spread)
 }
 
 // inputOfRun is a task's input with which run made it.
