@@ -25,7 +25,7 @@ check: lint test ## lint and test: what to run before each commit
 
 .PHONY: test
 test: ## all tests
-	$(GO) test -count=1 -timeout 20m ./...
+	$(GO) test -count=1 -timeout 40m ./...
 
 # The decision core starts no goroutine (tidy_test.go holds that), and the tests of the API's routes and of the pages call the
 # same server one after another, but for a few: none of that is looked at by the race detector.
@@ -34,8 +34,8 @@ RACED = $$($(GO) list ./... | grep -vE '^nightshift/(bench|docs|examples|handler
 
 .PHONY: race
 race: ## the tests of all that runs side by side, under the race detector, the long ones shortened
-	$(GO) test -race -short -count=1 -timeout 20m $(RACED)
-	$(GO) test -race -short -count=1 -timeout 20m -run 'UnderLoad|AGoneClient|AParkedWorker|WaitEnds' ./handlers/api
+	$(GO) test -race -short -count=1 -timeout 40m $(RACED)
+	$(GO) test -race -short -count=1 -timeout 40m -run 'UnderLoad|AGoneClient|AParkedWorker|WaitEnds' ./handlers/api
 
 .PHONY: lint
 lint: ## gofumpt, go vet, staticcheck and templ's format
@@ -82,7 +82,7 @@ sim-quick: ## those figures that take seconds
 
 .PHONY: chaos
 chaos: ## break a running Nightshift for five minutes and look at what is left
-	NIGHTSHIFT_CHAOS=1 $(GO) test -count=1 -v -timeout 15m ./chaos/...
+	NIGHTSHIFT_CHAOS=1 $(GO) test -count=1 -v -timeout 40m ./chaos/...
 
 .PHONY: image
 image: ## build the container image

@@ -174,7 +174,7 @@ func TestServeEndsWithItsDatabase(t *testing.T) {
 		<-ctx.Done()
 		return nil
 	})
-	cmd.SetArgs(nil)
+	cmd.SetArgs([]string{})
 	cmd.SetErr(io.Discard)
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
 	ctx, enough := context.WithTimeout(t.Context(), 2*time.Minute)

@@ -3,6 +3,7 @@ package chaos
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"net"
 	"net/url"
@@ -30,12 +31,16 @@ var theCluster = sync.OnceValues(func() (*cluster, error) {
 	return c, c.start()
 })
 
-func (c *cluster) start() (err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+// start waits for long: after a crash all that was written is read again, and where disks are slow that takes minutes.
+func (c *cluster) start() error {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*patience)
 	defer cancel()
-	c.server, err = local.Start(ctx, local.Options{Root: c.root, Settings: map[string]string{
+	server, err := local.Start(ctx, local.Options{Root: c.root, Settings: map[string]string{
 		"fsync": "on", "synchronous_commit": "on", "full_page_writes": "on", "shared_buffers": "64MB",
 	}})
+	if err == nil {
+		c.server = server
+	}
 	return err
 }
 
@@ -44,7 +49,11 @@ func (c *cluster) crash() error {
 	if err := syscall.Kill(c.server.PID(), syscall.SIGKILL); err != nil {
 		return err
 	}
-	<-c.server.Done()
+	select {
+	case <-c.server.Done():
+	case <-time.After(patience):
+		return errors.New("the killed database lives on")
+	}
 	_ = c.server.Stop() // it has ended: this lets go of the folder
 	return c.start()
 }

@@ -23,6 +23,8 @@ type Options struct {
 	Admin  string // an administrator's, of the same database: it reads the WAL's position
 	Rounds int    // alternating runs; 0: 5
 	Tasks  int    // a run; 0: 10,000
+	// Patience is how long a connection or a batch may take; 0: the usual. A test on a busy machine gives more.
+	Patience time.Duration
 }
 
 // Figures are what came out. Ratios are store ÷ raw of medians.
@@ -95,7 +97,7 @@ func prepare(ctx context.Context, o *Options) (*bench, error) {
 	}
 	b := &bench{payload: json.RawMessage(`{"text":"` + strings.Repeat("lorem ipsum ", 40) + `"}`)} // 0.5 kB
 	var err error
-	if b.db, err = postgres.Open(ctx, postgres.Options{URL: o.DSN, PoolSize: 4}); err != nil {
+	if b.db, err = postgres.Open(ctx, postgres.Options{URL: o.DSN, PoolSize: 4, ConnectTimeout: o.Patience, BatchTimeout: o.Patience}); err != nil {
 		return nil, err
 	}
 	if err = b.db.Migrate(ctx); err != nil {

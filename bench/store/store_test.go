@@ -4,6 +4,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"nightshift/bench/store"
 	"nightshift/models/postgres/local"
@@ -23,13 +24,14 @@ func TestMeasure(t *testing.T) {
 	if err := os.Chmod(root, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	server, err := local.Start(t.Context(), local.Options{Root: root + "/db"})
+	// No checkpoint comes while it measures, however long that takes: pages are written whole after one.
+	server, err := local.Start(t.Context(), local.Options{Root: root + "/db", Settings: map[string]string{"checkpoint_timeout": "1d", "max_wal_size": "8GB"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { server.Stop() })
 	var out strings.Builder
-	f, err := store.Measure(t.Context(), store.Options{DSN: server.DSN(), Admin: server.AdminDSN(), Rounds: 1, Tasks: 2000}, &out)
+	f, err := store.Measure(t.Context(), store.Options{DSN: server.DSN(), Admin: server.AdminDSN(), Rounds: 1, Tasks: 2000, Patience: time.Minute}, &out)
 	if err != nil {
 		t.Fatal(err)
 	}
