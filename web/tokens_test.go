@@ -83,12 +83,12 @@ func TestTokenEndpoint(t *testing.T) {
 func TestOnlyFailuresAreLimited(t *testing.T) {
 	s := newStage(t)
 	refused := false
-	for range 45 {
+	for n := 0; n < 200 && !refused; n++ { // one comes back each 3 s: a slow machine needs more than the first 20
 		r := s.call("POST", "/v1/auth/token", `{"grant_type":"client_credentials","client_id":"root","client_secret":"wrong"}`)
-		refused = refused || r.status == 429 && r.code() == "rate_limited"
+		refused = r.status == 429 && r.code() == "rate_limited"
 	}
 	if !refused {
-		t.Error("45 wrong secrets were never limited")
+		t.Error("wrong secrets were never limited")
 	}
 	s.token(rootID, rootSecret) // who knows the secret gets in all the same
 }

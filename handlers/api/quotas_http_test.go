@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 )
 
 // scoped is a token of a tenant's key with these scopes, and perhaps these permissions.
@@ -93,6 +94,7 @@ func TestRequestsAMinuteOverHTTP(t *testing.T) {
 	s.want(s.call("PUT", "/v1/quotas", s.acme, `{"requests_per_minute":5}`), 200, "")
 	w := s.register(s.acme, nil)
 	var refused reply
+	began := time.Now()
 	for i := range 20 {
 		r := s.call("GET", "/v1/whoami", s.acme, nil)
 		if policy := r.header.Get("RateLimit-Policy"); policy != `"requests";q=5;w=60` {
@@ -100,7 +102,7 @@ func TestRequestsAMinuteOverHTTP(t *testing.T) {
 		}
 		if r.status != 200 {
 			refused = r
-			if i > 5 {
+			if more := int(time.Since(began) / (12 * time.Second)); i > 5+more { // where the machine is slow, one comes back each 12 s
 				t.Errorf("%d went through at once", i)
 			}
 			break

@@ -27,7 +27,7 @@ func get(t *testing.T, config *tls.Config, trust, name string) (*tls.ConnectionS
 	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") })}
 	go func() { _ = server.Serve(listener) }() // ends with Close
 	defer server.Close()
-	client := &http.Client{Transport: &http.Transport{
+	client := &http.Client{Timeout: time.Minute, Transport: &http.Transport{
 		TLSClientConfig:   &tls.Config{RootCAs: pool, ServerName: name},
 		ForceAttemptHTTP2: true,
 	}}

@@ -37,7 +37,7 @@ func TestANightEndsWithReportsAndDeadLetters(t *testing.T) {
 	p.crew(t, data, docs)
 	var console bytes.Buffer
 	o := Options{Server: p.front.URL, Tenants: tenants(), Docs: docs, Limit: 12, DataDir: data, Out: &console}
-	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	s, err := Run(ctx, o)
 	if err != nil {
@@ -75,11 +75,26 @@ func TestANightEndsWithReportsAndDeadLetters(t *testing.T) {
 	}
 }
 
+// untilSubmitted ends once both tenants have noted the answers to their workflows.
+func untilSubmitted(t *testing.T, data string) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		defer cancel()
+		for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+			if noted, _ := filepath.Glob(filepath.Join(data, "nights", "*", "*", "submitted.json")); len(noted) == 2 { // the pattern is good
+				return
+			}
+		}
+		t.Error("the workflows were not submitted")
+	}()
+	return ctx
+}
+
 func TestAnUnfinishedNightGoesOn(t *testing.T) {
 	p, data, docs := newPlane(t), t.TempDir(), distribution(t)
 	o := Options{Server: p.front.URL, Tenants: tenants(), Docs: docs, Limit: 10, DataDir: data}
-	ctx, cancel := context.WithCancel(context.Background())
-	time.AfterFunc(1500*time.Millisecond, cancel) // nobody works yet
+	ctx := untilSubmitted(t, data) // nobody works yet
 	first, err := Run(ctx, o)
 	if !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
@@ -89,7 +104,7 @@ func TestAnUnfinishedNightGoesOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.crew(t, data, docs)
-	longer, stop := context.WithTimeout(context.Background(), 3*time.Minute)
+	longer, stop := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer stop()
 	second, err := Run(longer, o)
 	if err != nil {
@@ -103,8 +118,7 @@ func TestAnUnfinishedNightGoesOn(t *testing.T) {
 func TestANightOfAnotherDatabaseStartsAnew(t *testing.T) {
 	first, data, docs := newPlane(t), t.TempDir(), distribution(t)
 	o := Options{Server: first.front.URL, Tenants: tenants(), Docs: docs, Limit: 5, DataDir: data}
-	ctx, cancel := context.WithCancel(context.Background())
-	time.AfterFunc(time.Second, cancel)
+	ctx := untilSubmitted(t, data)
 	begun, err := Run(ctx, o)
 	if !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
@@ -112,7 +126,7 @@ func TestANightOfAnotherDatabaseStartsAnew(t *testing.T) {
 	second := newPlane(t)
 	second.crew(t, data, docs)
 	o.Server = second.front.URL
-	longer, stop := context.WithTimeout(context.Background(), 3*time.Minute)
+	longer, stop := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer stop()
 	if s, err := Run(longer, o); err != nil || s.ID == begun.ID {
 		t.Errorf("went on as %+v, %v", s, err)
