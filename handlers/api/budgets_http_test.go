@@ -1,9 +1,11 @@
 package api_test
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 )
 
 // paid reports a task done, with what it cost.
@@ -127,10 +129,13 @@ func TestBadBudgetsAreRefusedByName(t *testing.T) {
 	}
 }
 
+// midday is a time zone in which it is about noon: no day and no month ends while a test runs.
+func midday() string { return fmt.Sprintf("Etc/GMT%+d", time.Now().UTC().Hour()-12) }
+
 func TestABudgetHoldsAndRefusesOverHTTP(t *testing.T) {
 	s := newStage(t)
 	w := s.register(s.acme, nil)
-	id := s.want(s.call("POST", "/v1/budgets", s.acme, `{"scope":"tenant","period":"month","limit_usd":1,"alert_at":[0.5]}`), 201, "").str("id")
+	id := s.want(s.call("POST", "/v1/budgets", s.acme, `{"scope":"tenant","period":"month","timezone":"`+midday()+`","limit_usd":1,"alert_at":[0.5]}`), 201, "").str("id")
 	figures := func(spent, reserved, remaining float64) {
 		t.Helper()
 		if r := s.want(s.call("GET", "/v1/budgets/"+id, s.acme, nil), 200, ""); r.num("spent_usd") != spent || r.num("reserved_usd") != reserved || r.num("remaining_usd") != remaining {
@@ -190,7 +195,7 @@ func TestABudgetDowngradesOverHTTP(t *testing.T) {
 	s := newStage(t)
 	s.threeModels()
 	w := s.register(s.acme, map[string]any{"task_types": []string{"llm.*"}})
-	made := s.want(s.call("POST", "/v1/budgets", s.acme, `{"scope":"model","name":"small","period":"month","limit_usd":1,"on_exhausted":"downgrade"}`), 201, "")
+	made := s.want(s.call("POST", "/v1/budgets", s.acme, `{"scope":"model","name":"small","period":"month","timezone":"`+midday()+`","limit_usd":1,"on_exhausted":"downgrade"}`), 201, "")
 	if made.str("on_exhausted") != "downgrade" {
 		t.Fatalf("made: %s", made.text)
 	}
@@ -244,7 +249,7 @@ func TestABudgetOfAModelCountsWhatRanOnItOverHTTP(t *testing.T) {
 	w := s.register(s.acme, map[string]any{"task_types": []string{"llm.*"}})
 	ids := map[string]string{}
 	for _, name := range []string{"small", "large"} {
-		ids[name] = s.want(s.call("POST", "/v1/budgets", s.acme, `{"scope":"model","name":"`+name+`","period":"month","limit_usd":1}`), 201, "").str("id")
+		ids[name] = s.want(s.call("POST", "/v1/budgets", s.acme, `{"scope":"model","name":"`+name+`","period":"month","timezone":"`+midday()+`","limit_usd":1}`), 201, "").str("id")
 	}
 	task := s.submit(s.acme, map[string]any{"type": "llm.sum", "model": "small"}).str("id")
 	report := paid(w.claim(1, 0)[0], 0.25)
