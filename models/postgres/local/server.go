@@ -25,8 +25,8 @@ const (
 	Database  = "nightshift"
 
 	port          = "5432"
-	mostSocket    = 103 // sun_path holds 108 bytes on Linux, 104 elsewhere, with the closing NUL
-	startPatience = 60 * time.Second
+	mostSocket    = 103             // sun_path holds 108 bytes on Linux, 104 elsewhere, with the closing NUL
+	startPatience = 5 * time.Minute // after a crash all that was written since the last checkpoint is read again
 	stopPatience  = 30 * time.Second
 )
 

@@ -47,7 +47,7 @@ func Migrated(t testing.TB) string {
 
 // template is the name of the database with this program's schema and no row of anybody's. The first that needs it makes it.
 var template = sync.OnceValues(func() (string, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), start)
 	defer cancel()
 	a, err := admin()
 	if err != nil {
@@ -82,7 +82,7 @@ var template = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	db, err := postgres.Open(ctx, postgres.Options{URL: dsn, PoolSize: 1})
+	db, err := postgres.Open(ctx, postgres.Options{URL: dsn, PoolSize: 1, ConnectTimeout: patience, BatchTimeout: patience})
 	if err != nil {
 		return "", err
 	}

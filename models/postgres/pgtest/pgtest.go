@@ -15,7 +15,10 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-const patience = time.Minute
+const (
+	patience = 3 * time.Minute  // a statement, on a machine whose disk is slow
+	start    = 10 * time.Minute // a cluster, or the database that others are copied from: whoever comes later waits for who came first
+)
 
 // New makes a database for one test and returns the DSN of its login. It is dropped, with its roles, when the test ends.
 func New(t testing.TB) string {
@@ -85,7 +88,7 @@ type cluster struct {
 }
 
 var admin = sync.OnceValues(func() (*cluster, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), start)
 	defer cancel()
 	dsn, err := adminDSN(ctx)
 	if err != nil {
