@@ -169,6 +169,7 @@ func TestABulkActionUnderAKeyIsMadeOnce(t *testing.T) {
 			}
 		}
 		s.want(s.call("POST", ask.path, s.acme, strings.Replace(ask.body, "{", `{"dry_run":true,`, 1)), 200, "")
+		s.want(s.call("POST", ask.path+"?dry_run=true", s.acme, ask.body), 200, "")
 	}
 	s.await("the letter", func() bool { return s.task(s.acme, ids[0]).str("state") == "ready" })
 }

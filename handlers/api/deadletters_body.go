@@ -40,6 +40,10 @@ const (
 )
 
 func readBulk(c *fiber.Ctx, needsReason, actions bool) (in bulkInput, err error) {
+	dry, err := handlers.DryRun(c)
+	if err != nil {
+		return in, err
+	}
 	text, err := handlers.ReadBody(c)
 	if err != nil {
 		return in, err
@@ -68,6 +72,7 @@ func readBulk(c *fiber.Ctx, needsReason, actions bool) (in bulkInput, err error)
 		p.Addf("body.reason", "is required")
 	}
 	in.checkAction(p)
+	in.dryRun = in.dryRun || dry
 	return in, p.Err(models.ValidationFailed)
 }
 

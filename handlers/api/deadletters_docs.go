@@ -36,8 +36,8 @@ var (
 		Query:   handlers.ListParams(append([]handlers.Param{{Name: "fingerprint", Type: "string", Repeat: true}}, filterParams[1:]...)...),
 		Replies: map[int]any{200: handlers.Page[DeadView]{}},
 	}
-	docRedrive     = handlers.Doc{Tag: "dead letters", Summary: "Give dead letters another life", Body: BulkInput{}, Once: true, Replies: map[int]any{200: MatchedView{}, 202: BulkView{}}}
-	docDiscardAll  = handlers.Doc{Tag: "dead letters", Summary: "Give dead letters up", Body: BulkInput{}, Once: true, Replies: map[int]any{200: MatchedView{}, 202: BulkView{}}}
-	docBulkActions = handlers.Doc{Tag: "dead letters", Summary: "Do one thing to all tasks of a filter", Body: ActionInput{}, Once: true, Replies: map[int]any{200: MatchedView{}, 202: BulkView{}}}
+	docRedrive     = handlers.Doc{Tag: "dead letters", Summary: "Give dead letters another life", Body: BulkInput{}, Query: dryParam, Once: true, Replies: map[int]any{200: MatchedView{}, 202: BulkView{}}}
+	docDiscardAll  = handlers.Doc{Tag: "dead letters", Summary: "Give dead letters up", Body: BulkInput{}, Query: dryParam, Once: true, Replies: map[int]any{200: MatchedView{}, 202: BulkView{}}}
+	docBulkActions = handlers.Doc{Tag: "dead letters", Summary: "Do one thing to all tasks of a filter", Body: ActionInput{}, Query: dryParam, Once: true, Replies: map[int]any{200: MatchedView{}, 202: BulkView{}}}
 	docBulkAction  = handlers.Doc{Tag: "dead letters", Summary: "Read a bulk action", Replies: map[int]any{200: BulkView{}}}
 )

@@ -232,6 +232,9 @@ func deadReason(row *postgres.TaskRow) string {
 	case row.Has(models.RetriesSpent):
 		return "its workflow's max_retries were used up: it would have been tried again"
 	case row.AttemptsUsed < row.MaxAttempts:
+		if policy := ParseInput(row.Input).RetryPolicy; policy != nil && policy.Classes[row.ErrorClass].MaxAttempts > 0 {
+			return "its retry policy gives errors of the class " + row.ErrorClass + " " + plural(int64(policy.Classes[row.ErrorClass].MaxAttempts), "attempt")
+		}
 		return "an error of the class " + row.ErrorClass + " is not retried"
 	}
 	return "all of its " + plural(int64(row.MaxAttempts), "attempt") + " failed"

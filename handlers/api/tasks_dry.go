@@ -50,12 +50,13 @@ func (w *Work) dryAsk(d *handlers.Deps, c *fiber.Ctx, task engine.NewTask) (*Dry
 	return viewDry(&task, &answer.Submitted.Dry[0]), nil
 }
 
-// dryAll asks what would happen to tasks, a slice at a time.
-func (w *Work) dryAll(d *handlers.Deps, c *fiber.Ctx, tasks []engine.NewTask) ([]DryView, error) {
+// dryAll asks what would happen to tasks, a slice at a time: to those of the workflow into, or to others. Beyond says that there
+// are more of them than these.
+func (w *Work) dryAll(d *handlers.Deps, c *fiber.Ctx, tasks []engine.NewTask, into models.ID, beyond bool) ([]DryView, error) {
 	views := make([]DryView, 0, len(tasks))
 	for some := range slices.Chunk(tasks, stageAbove) {
 		answer, err := ask(d, c, func(cmd *engine.Command) {
-			cmd.Submit = &engine.Submit{Env: handlers.CallerOf(c).Env, Tasks: some, InBatch: true, Dry: true}
+			cmd.Submit = &engine.Submit{Env: handlers.CallerOf(c).Env, Tasks: some, Into: into, InBatch: true, Dry: true, Beyond: beyond}
 		})
 		if err != nil {
 			return nil, err
@@ -87,9 +88,10 @@ func viewDry(task *engine.NewTask, dry *engine.DryTask) *DryView {
 	return v
 }
 
-// dryFlow says what would happen to a workflow's first tasks of n, and why it would be refused as a whole.
-func (w *Work) dryFlow(d *handlers.Deps, c *fiber.Ctx, tasks []engine.NewTask, n int, refused error) error {
-	views, err := w.dryAll(d, c, tasks)
+// dryFlow says what would happen to the first tasks of n that a workflow begins with, or that go into one, and why it would be
+// refused as a whole.
+func (w *Work) dryFlow(d *handlers.Deps, c *fiber.Ctx, tasks []engine.NewTask, into models.ID, n int, refused error) error {
+	views, err := w.dryAll(d, c, tasks, into, n > len(tasks))
 	if err != nil {
 		return err
 	}

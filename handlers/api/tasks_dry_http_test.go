@@ -1,6 +1,9 @@
 package api_test
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 // A dry run of many tasks says of each what one task is told, and writes nothing.
 func TestDryRunsOfMany(t *testing.T) {
@@ -18,6 +21,21 @@ func TestDryRunsOfMany(t *testing.T) {
 		t.Errorf("a workflow: %s", flow.text)
 	}
 	s.want(s.call("POST", "/v1/workflows?dry_run=true", s.acme, `{"name":"n","tasks":[{"key":"a","type":"a","depends_on":["a"]}]}`), 422, "invalid_dag")
+	nobody := `"task_01hzzzzzzzzzzzzzzzzzzzzzzz"`
+	for path, body := range map[string]string{
+		"/v1/tasks":       `{"type":"a","depends_on":[` + nobody + `]}`,
+		"/v1/tasks/batch": `{"tasks":[{"type":"a"},{"type":"a","depends_on":[` + nobody + `]}]}`,
+		"/v1/workflows":   `{"name":"n","tasks":[{"key":"a","type":"a"},{"key":"b","type":"a","depends_on":["a",{"task":` + nobody + `}]}]}`,
+	} {
+		s.want(s.call("POST", path, s.acme, body), 422, "validation_failed")
+		r := s.want(s.call("POST", path+"?dry_run=true", s.acme, body), 200, "")
+		if rows := r.rows("data"); len(rows) > 0 {
+			r = rows[len(rows)-1]
+		}
+		if why := r.rows("refusals"); len(why) != 1 || why[0].str("code") != "validation_failed" || !strings.Contains(why[0].rows("errors")[0].str("location"), "depends_on") {
+			t.Errorf("%s of a task that waits for one that is not there: %v", path, why)
+		}
+	}
 	if after := len(s.want(s.call("GET", "/v1/tasks", s.acme, nil), 200, "").rows("data")); after != before {
 		t.Errorf("dry runs made %d tasks", after-before)
 	}

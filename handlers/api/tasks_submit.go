@@ -250,7 +250,7 @@ func (w *Work) batch(d *handlers.Deps, c *fiber.Ctx) error {
 		return err
 	}
 	if dry {
-		views, err := w.dryAll(d, c, tasks)
+		views, err := w.dryAll(d, c, tasks, models.ID{}, false)
 		if err != nil {
 			return err
 		}

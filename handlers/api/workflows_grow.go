@@ -74,7 +74,7 @@ func (w *Work) dryGrowth(d *handlers.Deps, c *fiber.Ctx, f *flowReader) error {
 	if f.grown.refused != nil {
 		return f.grown.refused
 	}
-	return w.dryFlow(d, c, f.pending, f.read, engine.Grows(&f.grown.row, int64(f.read)))
+	return w.dryFlow(d, c, f.pending, f.grown.row.ID, f.read, engine.Grows(&f.grown.row, int64(f.read)))
 }
 
 // readGrowth reads the tasks that are to be added; many are written to the side as they come.
@@ -217,7 +217,7 @@ func (w *Work) rerun(d *handlers.Deps, c *fiber.Ctx) error {
 		if err != nil {
 			return err
 		}
-		return w.dryFlow(d, c, tasks[:min(len(tasks), stageAbove)], len(tasks), overBudget(&old.Budget, len(tasks)))
+		return w.dryFlow(d, c, tasks[:min(len(tasks), stageAbove)], models.ID{}, len(tasks), overBudget(&old.Budget, len(tasks)))
 	}
 	return handlers.Create(d, c, func(once *engine.Once) (*handlers.Made, error) {
 		old, tasks, err := w.toRerun(d, c, id, in.From)

@@ -60,7 +60,7 @@ func (w *Work) submitFlow(d *handlers.Deps, c *fiber.Ctx) error {
 		return err
 	}
 	if dry {
-		return w.dryFlow(d, c, f.pending, f.read, overBudget(&f.budget, f.read))
+		return w.dryFlow(d, c, f.pending, models.ID{}, f.read, overBudget(&f.budget, f.read))
 	}
 	return handlers.Create(d, c, func(once *engine.Once) (*handlers.Made, error) { return w.makeFlow(d, c, f, once, minimal) })
 }

@@ -141,6 +141,8 @@ type Submit struct {
 	Grown    int32        `json:"grown,omitempty"`    // how often it had been added to when the keys were looked at
 	Once     *Once        `json:"once,omitempty"`
 	Dry      bool         `json:"dry,omitempty"`
+	// Beyond says, with Dry, that the body goes on beyond these tasks: whom they wait for may be among the others.
+	Beyond bool `json:"beyond,omitempty"`
 	// Single says that the body is one task: errors are located at body.x, else at body.tasks[i].x.
 	Single bool `json:"single,omitempty"`
 	// InBatch says that a held business key yields its holder instead of refusing (tasks and batches: true).

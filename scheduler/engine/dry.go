@@ -11,6 +11,7 @@ import (
 // dry says what would happen, changing nothing.
 func (e *Engine) dry(s *Submit) *Submitted {
 	out := &Submitted{}
+	inside := members(s)
 	for i := range s.Tasks {
 		imagined := s.Tasks[i]
 		t := &imagined
@@ -27,6 +28,9 @@ func (e *Engine) dry(s *Submit) *Submitted {
 			refuse(err)
 		}
 		if err := e.mayQueue(s.Env, int64(len(s.Tasks))); err != nil {
+			refuse(err)
+		}
+		if _, err := e.dependencies(s.Env, s.Into, t, location(s.Single, i), inside); err != nil && !s.Beyond {
 			refuse(err)
 		}
 		lane, err := e.route(s.Env, t.Lane, t.Class.Type, location(s.Single, i))

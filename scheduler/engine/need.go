@@ -144,10 +144,7 @@ func (e *Engine) needSubmit(n *models.Need, cmd *Command) {
 	if !s.Into.IsZero() {
 		e.needFlow(n, models.TaskRef{Env: s.Env, ID: s.Into})
 	}
-	inside := map[models.ID]bool{}
-	for i := range s.Tasks {
-		inside[s.Tasks[i].ID] = true
-	}
+	inside := members(s)
 	for i := range s.Tasks {
 		t := &s.Tasks[i]
 		if t.IdemKey != "" {

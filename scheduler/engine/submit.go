@@ -157,10 +157,7 @@ func (e *Engine) resubmitted(cmd *Command) *Answer {
 
 // resolve finds lanes, classes, holders and dependencies, and refuses the whole body where one does not hold.
 func (e *Engine) resolve(s *Submit) ([]placement, error) {
-	inside := make(map[models.ID]bool, len(s.Tasks))
-	for i := range s.Tasks {
-		inside[s.Tasks[i].ID] = true
-	}
+	inside := members(s)
 	out := make([]placement, len(s.Tasks))
 	fresh := map[string]bool{}
 	keys := map[string]bool{}
@@ -210,6 +207,15 @@ func (e *Engine) resolve(s *Submit) ([]placement, error) {
 		return nil, e.tooManyClasses(s.Env)
 	}
 	return out, nil
+}
+
+// members are the tasks of a body.
+func members(s *Submit) map[models.ID]bool {
+	inside := make(map[models.ID]bool, len(s.Tasks))
+	for i := range s.Tasks {
+		inside[s.Tasks[i].ID] = true
+	}
+	return inside
 }
 
 func location(single bool, i int) string {

@@ -12,6 +12,7 @@ import (
 // RateLimitGrace is how long a rate-limited task is tried again without using its attempts.
 const RateLimitGrace = time.Hour
 
+// permanent are the classes of which another attempt would end the same, unless the policy says otherwise of one by name.
 var permanent = []string{"invalid_input", "authentication", "permission_denied", "not_found"}
 
 // Failure is what is known of a failed attempt.
@@ -39,7 +40,8 @@ func Class(reported string) string {
 
 // Decide applies the policy to a failure. rng draws the jitter, uniform in [0, delay].
 func Decide(f Failure, policy *models.RetryPolicy, rng *rand.Rand) Verdict {
-	if slices.Contains(permanent, f.Class) {
+	own, ruled := policy.Classes[f.Class]
+	if !ruled && slices.Contains(permanent, f.Class) {
 		return Verdict{Uses: true}
 	}
 	uses := f.Class != "rate_limited" || f.Since >= RateLimitGrace
@@ -48,8 +50,8 @@ func Decide(f Failure, policy *models.RetryPolicy, rng *rand.Rand) Verdict {
 		used++
 	}
 	most := policy.MaxAttempts
-	if c, ok := policy.Classes[f.Class]; ok {
-		most = c.MaxAttempts
+	if ruled {
+		most = own.MaxAttempts
 	}
 	if used >= most && uses {
 		return Verdict{Uses: true}

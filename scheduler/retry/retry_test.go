@@ -13,7 +13,7 @@ func TestDecide(t *testing.T) {
 		return &models.RetryPolicy{MaxAttempts: most, Backoff: "exponential", InitialDelay: 2, MaxDelay: 20}
 	}
 	classes := policy(5)
-	classes.Classes = map[string]models.ClassPolicy{"timeout": {MaxAttempts: 2}}
+	classes.Classes = map[string]models.ClassPolicy{"timeout": {MaxAttempts: 2}, "not_found": {MaxAttempts: 3}}
 	rng := rand.New(rand.NewPCG(1, 1))
 	for _, c := range []struct {
 		name    string
@@ -26,6 +26,9 @@ func TestDecide(t *testing.T) {
 		{"up to the most", Failure{Class: "network", Used: 7}, policy(9), Verdict{Again: true, Uses: true, Wait: 20 * time.Second}},
 		{"the last attempt is the last", Failure{Class: "network", Used: 2}, policy(3), Verdict{Uses: true}},
 		{"permanent classes are not repeated", Failure{Class: "invalid_input"}, policy(9), Verdict{Uses: true}},
+		{"unless the policy names them", Failure{Class: "not_found", Used: 1}, classes, Verdict{Again: true, Uses: true, Wait: 4 * time.Second}},
+		{"up to what it says of them", Failure{Class: "not_found", Used: 2}, classes, Verdict{Uses: true}},
+		{"which says nothing of the others", Failure{Class: "invalid_input"}, classes, Verdict{Uses: true}},
 		{"a class has its own limit", Failure{Class: "timeout", Used: 1}, classes, Verdict{Uses: true}},
 		{"the provider's wait is honoured", Failure{Class: "overloaded", RetryAfter: 90}, policy(3), Verdict{Again: true, Uses: true, Wait: 90 * time.Second}},
 		{"rate limits use no attempt", Failure{Class: "rate_limited", Used: 2}, policy(3), Verdict{Again: true, Wait: 4 * time.Second}},

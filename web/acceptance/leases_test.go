@@ -117,7 +117,7 @@ func TestTimeouts(t *testing.T) {
 	d.same("its outcome", d.call("GET", "/v1/tasks/"+id+"/attempts", a, nil).str("data.0.outcome"), "timed_out")
 }
 
-// Without jitter the delays are exact; permanent classes get none; a provider's word is kept and uses no attempt.
+// Without jitter the delays are exact; permanent classes get none unless the policy names them; a provider's word is kept and uses no attempt.
 func TestRetries(t *testing.T) {
 	d := open(t)
 	_, a := d.tenant("northwind")
@@ -155,6 +155,8 @@ func TestRetries(t *testing.T) {
 	for _, class := range []string{"invalid_input", "authentication", "permission_denied", "not_found"} {
 		r, _ := fail(map[string]any{"max_attempts": 9}, class, nil)
 		d.same(class, r.str("state"), "dead_letter")
+		r, _ = fail(map[string]any{"max_attempts": 9, "classes": map[string]any{class: map[string]any{"max_attempts": 2}}}, class, nil)
+		d.same(class+" with a rule of its own", r.str("state"), "retry_wait")
 	}
 	r, _ = fail(map[string]any{}, "a-class-of-my-own", nil)
 	d.same("an unknown class", r.str("error.class"), "internal")
