@@ -43,6 +43,7 @@ func samples(p func(name, path string) Page) []sample {
 		{file: "worker", name: "Worker", page: Worker(p("Worker", "/workers"), sampleWorkers().Workers[0])},
 		{file: "dead-letters", name: "Dead letters", page: DeadLetters(p("Dead letters", "/dead-letters"), DeadLettersView{Groups: sampleDead(), Total: 48})},
 		{file: "dead-letters-empty", name: "Dead letters", page: DeadLetters(p("Dead letters", "/dead-letters"), DeadLettersView{})},
+		{file: "lane", name: "Lane", page: Lane(p("Lane", "/lanes"), sampleLane())},
 		{file: "lanes", name: "Lanes", page: Lanes(p("Lanes", "/lanes"), sampleLanes())},
 		{file: "schedules", name: "Schedules", page: Schedules(p("Schedules", "/schedules"), SchedulesView{Rows: []ScheduleRow{sampleSchedule().ScheduleRow}, Next: "x", Forecast: sampleForecast()})},
 		{file: "schedules-empty", name: "Schedules", page: Schedules(p("Schedules", "/schedules"), SchedulesView{})},

@@ -98,6 +98,14 @@ func sampleWorkers() WorkersView {
 	return WorkersView{Workers: cards, Server: "https://nightshift.example", Gone: 2}
 }
 
+func sampleLane() LaneView {
+	return LaneView{
+		LaneRow: sampleLanes().Lanes[2], Version: "3", Values: map[string]string{"weight": "2", "task_types": nasty}, Wrong: map[string]string{"weight": "It must be from 0.001 to 10000."},
+		Facts: []Pair{{"Kind", "compute"}, {"Description", nasty}},
+		Heads: []LaneHead{{ID: "task_01k9h2m3n4p5q6r7s8t9v0w1x2", Type: nasty, Ready: 3, Why: []Reason{{Code: "lane_held", Detail: nasty}}}, {ID: "task_01k9h2m3n4p5q6r7s8t9v0w1x3", Type: "text.embed", Ready: 1}},
+	}
+}
+
 func sampleLanes() LanesView {
 	var v LanesView
 	for i, tile := range sampleTiles() {

@@ -92,6 +92,25 @@ type LaneRow struct {
 	Holds       []LaneHold
 }
 
+// LaneView is one lane: what its next tasks wait for, and its settings as a form.
+type LaneView struct {
+	LaneRow
+	Version string // that the form was drawn from
+	Heads   []LaneHead
+	Unknown bool // nobody decides now, so that nobody can say what waits
+	Facts   []Pair
+	Values  map[string]string
+	Wrong   map[string]string
+}
+
+// LaneHead is the first task of those with the same requirements.
+type LaneHead struct {
+	ID    string
+	Type  string
+	Ready int
+	Why   []Reason
+}
+
 // LaneHold says how a lane is held back in a pool, because what it yields to needs the slots.
 type LaneHold struct {
 	Pool    string

@@ -29,6 +29,15 @@ func (n *night) audited(slug string) (actions []string) {
 }
 
 // Each button does what it says, and leaves an audit row of the person who pressed it.
+// lane is the form of a lane as it is drawn, with what was typed over it.
+func lane(typed ...string) url.Values {
+	form := url.Values{"weight": {"1"}, "elastic": {"false"}, "high_water": {"1000"}}
+	for i := 0; i < len(typed); i += 2 {
+		form.Set(typed[i], typed[i+1])
+	}
+	return form
+}
+
 func TestEveryButtonActsAndIsAudited(t *testing.T) {
 	n := newNight(t)
 	b := n.signedIn("admin@north.example")
@@ -60,6 +69,9 @@ func TestEveryButtonActsAndIsAudited(t *testing.T) {
 		{"/lanes/io/drain", url.Values{"reason": {"moves"}}, "chip-draining", "lane.drain"},
 		{"/lanes/io/resume", nil, "The lane io goes on.", "lane.resume"},
 		{"/lanes/nowhere/pause", nil, "there is no lane", ""},
+		{"/lanes/nowhere/edit", url.Values{"weight": {"2"}}, "there is no lane", ""},
+		{"/lanes/compute/edit", lane("version", "1", "weight", "3", "max_concurrent", "7", "task_types", "llm.*, text.embed", "open_windows", `[{"cron": "0 22 * * *", "duration_seconds": 60, "timezone": "UTC"}]`), "The lane compute is changed.", "lane.edit"},
+		{"/lanes/compute/edit", lane("max_concurrent", "", "version", "1"), "Somebody else changed this", ""},
 	} {
 		if step.fields == nil {
 			step.fields = url.Values{}
@@ -75,6 +87,13 @@ func TestEveryButtonActsAndIsAudited(t *testing.T) {
 		}
 		if actions := n.audited("north"); step.action != "" && !slices.Contains(actions, step.action) {
 			t.Errorf("%s is not in the audit: %v", step.action, actions)
+		}
+	}
+	for field, typed := range map[string]string{"weight": "NaN", "max_concurrent": "1.5", "open_windows": "{", "yields_to": "nowhere"} {
+		form := lane("version", "2", field, typed)
+		form.Set("csrf", word)
+		if got := b.post("/lanes/compute/edit", form); got.status != 422 || !strings.Contains(got.html, "field-wrong") || !strings.Contains(got.html, html.EscapeString(typed)) {
+			t.Errorf("%s %q: %d, told at no field", field, typed, got.status)
 		}
 	}
 }

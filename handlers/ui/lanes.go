@@ -13,22 +13,11 @@ import (
 const mostLanes = 500
 
 func (p *pages) lanes(c *fiber.Ctx) error {
-	lanes, stats, err := p.lanesWithStats(c)
+	rows, err := p.laneRows(c)
 	if err != nil {
 		return err
 	}
-	kinds, err := p.World.Kinds(c.UserContext())
-	if err != nil {
-		return err
-	}
-	var view templates.LanesView
-	for _, lane := range lanes {
-		view.Lanes = append(view.Lanes, templates.LaneRow{
-			LaneTile: laneTile(&lane, stats[lane.Number], p.Now()), Weight: lane.Weight, Patterns: lane.TaskTypes,
-			HighWater: int(lane.HighWater), Description: lane.Description, Pause: !lane.Paused, Resume: lane.Paused || lane.Draining,
-			Drain: !lane.Draining, Elastic: lane.Elastic || kinds[lane.Kind].Elastic, Holds: holdsOf(stats[lane.Number].Held),
-		})
-	}
+	view := templates.LanesView{Lanes: rows}
 	if c.Query("fragment") == "lanes" {
 		return show(c, fiber.StatusOK, templates.LanesRegion(p.fragment(c, "Lanes", "/lanes"), view))
 	}
@@ -37,6 +26,26 @@ func (p *pages) lanes(c *fiber.Ctx) error {
 		return err
 	}
 	return show(c, fiber.StatusOK, templates.Lanes(page, view))
+}
+
+// laneRows are the lanes of the environment with what the brain knows of them.
+func (p *pages) laneRows(c *fiber.Ctx) (rows []templates.LaneRow, err error) {
+	lanes, stats, err := p.lanesWithStats(c)
+	if err != nil {
+		return nil, err
+	}
+	kinds, err := p.World.Kinds(c.UserContext())
+	if err != nil {
+		return nil, err
+	}
+	for _, lane := range lanes {
+		rows = append(rows, templates.LaneRow{
+			LaneTile: laneTile(&lane, stats[lane.Number], p.Now()), Weight: lane.Weight, Patterns: lane.TaskTypes,
+			HighWater: int(lane.HighWater), Description: lane.Description, Pause: !lane.Paused, Resume: lane.Paused || lane.Draining,
+			Drain: !lane.Draining, Elastic: lane.Elastic || kinds[lane.Kind].Elastic, Holds: holdsOf(stats[lane.Number].Held),
+		})
+	}
+	return rows, nil
 }
 
 func (p *pages) lanesWithStats(c *fiber.Ctx) ([]models.Lane, map[int32]engine.LaneStats, error) {

@@ -77,6 +77,8 @@ func (p *pages) workPages() []page {
 		{post, "/dead-letters/redrive", write, true, p.redriveDead},
 		{post, "/dead-letters/discard", write, true, p.discardDead},
 		{get, "/lanes", read, true, p.lanes},
+		{get, "/lanes/:name", read, true, p.lane},
+		{post, "/lanes/:name/edit", admin, true, p.editLane},
 		{post, "/lanes/:name/pause", admin, true, p.actOnLane("pause", "Nothing of the lane % starts any more.")},
 		{post, "/lanes/:name/resume", admin, true, p.actOnLane("resume", "The lane % goes on.")},
 		{post, "/lanes/:name/drain", admin, true, p.actOnLane("drain", "The lane % takes nothing new and works off what it has.")},

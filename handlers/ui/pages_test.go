@@ -143,7 +143,8 @@ func (n *night) pagesShowWhatThereIs(t *testing.T) {
 		"/dead-letters":                       {"not text:", "Redrive", "1 task waits for a decision"},
 		"/workers":                            {"minilm", "GPU 0", "1 / 8", "token-file"},
 		"/workers/" + n.worker.ID.Text("wrk"): {"every tenant", "embed", "Drain"},
-		"/lanes":                              {"realtime", "compute", "Pause"},
+		"/lanes":                              {"realtime", "compute", "Pause", `href="/lanes/compute?`},
+		"/lanes/compute":                      {"<h1>Lane</h1>", "What do its next tasks wait for?", "High-water mark", "Save", `action="/lanes/compute/edit?`},
 		"/tenants":                            {"North &amp; Sons", "South", "New tenant", "Done today"},
 		"/system":                             {"Epoch", "Replicas", n.url, "PostgreSQL", "Oldest transaction", "Connections"},
 		"/start":                              {"/v1/tasks", "Get a token"},
@@ -159,7 +160,7 @@ func (n *night) pagesShowWhatThereIs(t *testing.T) {
 
 func (n *night) aReaderIsShownNoButtonsAndForgingFails(t *testing.T) {
 	b := n.signedIn("viewer@north.example")
-	for _, path := range []string{"/tasks/" + task(n.dead), "/dead-letters", "/lanes", "/workers", "/workflows/" + n.flow.Text("wf")} {
+	for _, path := range []string{"/tasks/" + task(n.dead), "/dead-letters", "/lanes", "/lanes/io", "/workers", "/workflows/" + n.flow.Text("wf")} {
 		if got := b.get(path); strings.Count(got.html, `method="post"`) != strings.Count(got.html, `action="/logout"`) {
 			t.Errorf("%s shows a reader a form", path)
 		}
@@ -172,6 +173,7 @@ func (n *night) aReaderIsShownNoButtonsAndForgingFails(t *testing.T) {
 		"/workflows/" + n.flow.Text("wf") + "/cancel":     {},
 		"/dead-letters/redrive":                           {"fingerprint": {strings.Repeat("0", 32)}},
 		"/lanes/batch/pause":                              {},
+		"/lanes/batch/edit":                               {"weight": {"9"}},
 		"/workers/" + n.worker.ID.Text("wrk") + "/remove": {},
 		"/tenants":               {"name": {"x"}, "slug": {"x"}, "weight": {"1"}},
 		"/tenants/south/suspend": {},
