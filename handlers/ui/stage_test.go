@@ -154,7 +154,7 @@ func (s *stage) register(name string, tenant int32) *models.Worker {
 	return s.do(func(c *engine.Command) {
 		c.Register = &engine.Register{Worker: models.Worker{
 			ID: s.deps.Mint(), Session: s.deps.Mint(), Tenant: tenant, Name: name, Instance: name, Version: "1.0", Pool: "gpu", CPUMilli: 8000, MemoryMB: 16384,
-			GPUs: []models.GPUCard{{VRAMMB: 24576}}, Slots: 8, Models: []string{"minilm"}, Labels: map[string]string{"region": "eu"}, LeaseSeconds: 30,
+			GPUs: []models.GPUCard{{VRAMMB: 24576}}, Slots: 8, Models: []string{"minilm"}, Labels: map[string]string{"region": "eu"}, LeaseSeconds: 300,
 		}}
 	}).Worker
 }
