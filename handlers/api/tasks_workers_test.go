@@ -3,6 +3,7 @@ package api_test
 import (
 	"context"
 	"net/http"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -253,7 +254,7 @@ func TestAGoneClientNeverTakesATask(t *testing.T) {
 	}
 }
 
-// A parked worker gets what is submitted at once.
+// A parked worker gets what is submitted at once, with all that it gets of a task that has waited.
 func TestAParkedWorkerIsAnswered(t *testing.T) {
 	s := newStage(t)
 	w := s.register(s.root, nil)
@@ -262,14 +263,29 @@ func TestAParkedWorkerIsAnswered(t *testing.T) {
 	s.await("the claim to park", func() bool {
 		return s.want(s.call("GET", "/v1/workers/"+w.id, s.root, nil), 200, "").body["waiting"] == true
 	})
-	made := s.submit(s.blue, map[string]any{"type": "a"})
+	task := map[string]any{"type": "a", "payload": map[string]any{"n": []int{1, 2}, "text": "<é>"}, "labels": map[string]string{"k": "v"}}
+	made := s.submit(s.blue, task)
 	if made.str("state") != "running" {
 		t.Errorf("submitted and started in one commit: %s", made.text)
 	}
 	select {
 	case leases := <-got:
 		if len(leases) != 1 || leases[0].str("task_id") != made.str("id") {
-			t.Errorf("claimed %v", leases)
+			t.Fatalf("claimed %v", leases)
+		}
+		s.submit(s.blue, task)
+		waited := w.claim(1, 0)[0]
+		for name, value := range waited.body {
+			switch name {
+			case "task_id", "attempt_id", "lease_token", "lease_expires_at", "idempotency_key", "traceparent": // its own
+			default:
+				if !reflect.DeepEqual(leases[0].body[name], value) {
+					t.Errorf("%s is %v, of a task that has waited %v", name, leases[0].body[name], value)
+				}
+			}
+		}
+		if len(leases[0].body) != len(waited.body) || (leases[0].body["traceparent"] == nil) != (waited.body["traceparent"] == nil) {
+			t.Errorf("at once came %v, of a task that has waited %v", leases[0].body, waited.body)
 		}
 	case <-time.After(time.Minute):
 		t.Fatal("the claim was not answered")

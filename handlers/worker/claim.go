@@ -184,11 +184,7 @@ func (f *Floor) deliver(ctx context.Context, d *handlers.Deps, c *fiber.Ctx, cla
 	if len(leases) == 0 && len(claimed.Signals) == 0 {
 		return answerBytes(c, []byte(`{"tasks":[],"signals":[]}`))
 	}
-	refs := make([]models.TaskRef, len(leases))
-	for i := range leases {
-		refs[i] = models.TaskRef{Env: leases[i].Row.Env, ID: leases[i].Row.ID}
-	}
-	briefs, err := f.reads.Briefs(ctx, refs)
+	briefs, err := f.briefs(ctx, leases)
 	if err == nil {
 		err = f.children(ctx, leases, briefs)
 	}
@@ -209,6 +205,29 @@ func (f *Floor) deliver(ctx context.Context, d *handlers.Deps, c *fiber.Ctx, cla
 		return err
 	}
 	return answerBytes(c, appendClaim(nil, claimed, briefs))
+}
+
+// briefs are what tasks come with: the leases of new ones have it already, of the others it is read.
+func (f *Floor) briefs(ctx context.Context, leases []engine.Lease) (map[models.TaskRef]*postgres.Brief, error) {
+	var refs []models.TaskRef
+	for i := range leases {
+		if row := &leases[i].Row; leases[i].Spec == nil {
+			refs = append(refs, models.TaskRef{Env: row.Env, ID: row.ID})
+		}
+	}
+	briefs := make(map[models.TaskRef]*postgres.Brief, len(leases))
+	if len(refs) > 0 {
+		var err error
+		if briefs, err = f.reads.Briefs(ctx, refs); err != nil {
+			return nil, err
+		}
+	}
+	for i := range leases {
+		if s := leases[i].Spec; s != nil {
+			briefs[models.TaskRef{Env: s.Env, ID: s.ID}] = &postgres.Brief{Payload: s.Payload, Input: s.Input, Trace: s.Trace}
+		}
+	}
+	return briefs, nil
 }
 
 // marks adds the watermarks of tasks that name one.

@@ -81,7 +81,7 @@ type DryTask struct {
 	Input        json.RawMessage `json:"input,omitempty"`
 }
 
-// Claimed are the leases a claim got; the replica that faces the worker reads payloads by key.
+// Claimed are the leases a claim got; the replica that faces the worker reads payloads by key, unless the lease has them.
 type Claimed struct {
 	Leases  []Lease      `json:"leases"`
 	Signals []ToldSignal `json:"signals,omitempty"` // to leases the worker holds already
@@ -104,6 +104,10 @@ type Lease struct {
 	Type  string      `json:"type"`
 
 	Permissions []string `json:"permissions,omitempty"`
+
+	// Spec is all that the task comes with, where it was made and started in one batch and nothing else belongs to it: who
+	// asked this brain directly need not read it. It is not sent on to other replicas.
+	Spec *models.Spec `json:"-"`
 }
 
 // Beaten answers a heartbeat, in the order of its leases.

@@ -40,7 +40,8 @@ type batch struct {
 type change struct {
 	row    models.Task
 	before models.Task
-	fresh  bool // it is made by this batch
+	fresh  bool         // it is made by this batch
+	spec   *models.Spec // of a fresh one that comes with nothing else
 }
 
 func (e *Engine) begin(number, epoch int64, facts *models.Facts) {
@@ -67,6 +68,7 @@ func (e *Engine) finish() (*models.Plan, []Reply) {
 	for _, c := range e.b.order {
 		if c.fresh {
 			p.Tasks = append(p.Tasks, c.row)
+			c.spec = nil // whoever started it has it
 			if c.row.State == models.Pending && (c.row.Killed > 0 || c.row.Remaining == 0) {
 				e.b.bornFreed = append(e.b.bornFreed, c.row)
 			}
@@ -127,7 +129,7 @@ func (e *Engine) enlist(row *models.Task) *change {
 		return c
 	}
 	c := e.slab.next()
-	c.row, c.before, c.fresh = *row, *row, false
+	c.row, c.before, c.fresh, c.spec = *row, *row, false, nil
 	e.b.rows[row.ID] = c
 	e.b.order = append(e.b.order, c)
 	return c
@@ -136,7 +138,7 @@ func (e *Engine) enlist(row *models.Task) *change {
 // born takes a new row into the batch.
 func (e *Engine) born(row models.Task) *change {
 	c := e.slab.next()
-	c.row, c.before, c.fresh = row, models.Task{}, true
+	c.row, c.before, c.fresh, c.spec = row, models.Task{}, true, nil
 	e.b.rows[row.ID] = c
 	e.b.order = append(e.b.order, c)
 	return c

@@ -58,6 +58,9 @@ func (e *Engine) makeTask(s *Submit, p placement, flow *flow) *change {
 		e.keep(models.Progress{Env: s.Env, Task: t.ID, Checkpoint: t.Checkpoint})
 	}
 	e.b.plan.Specs = append(e.b.plan.Specs, models.Spec{Env: s.Env, ID: t.ID, Input: t.Input, Payload: t.Payload, Trace: t.Trace, Parent: t.RedriveOf})
+	if len(t.DependsOn) == 0 && len(t.Checkpoint) == 0 {
+		c.spec = &e.b.plan.Specs[len(e.b.plan.Specs)-1]
+	}
 	for _, l := range t.Labels {
 		l.Env, l.Task = s.Env, t.ID
 		e.b.plan.Labels = append(e.b.plan.Labels, l)

@@ -187,7 +187,7 @@ func (e *Engine) start(entry *board.Entry, w *board.Worker, cards []int, r *rati
 	e.note(tallyStarted, &c.row)
 	ev := e.event(c, "task.started")
 	ev.Worker, ev.Pool = w.ID, w.Pool
-	return Lease{Row: c.row, GPUs: cards, Model: class.Model, Type: class.Type, Permissions: class.Permissions}
+	return Lease{Row: c.row, GPUs: cards, Model: class.Model, Type: class.Type, Permissions: class.Permissions, Spec: c.spec}
 }
 
 // starts are the kinds of a pool's last 100 starts.

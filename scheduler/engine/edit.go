@@ -127,6 +127,9 @@ func (e *Engine) rerank(c *change, x *Edit) {
 
 // override notes what changed of a task's input, once a task and batch.
 func (e *Engine) override(o models.Override) {
+	if c := e.b.rows[o.Task]; c != nil {
+		c.spec = nil // no longer what its worker gets
+	}
 	i := slices.IndexFunc(e.b.plan.Overrides, func(p models.Override) bool { return p.Env == o.Env && p.Task == o.Task })
 	if i < 0 {
 		e.b.plan.Overrides = append(e.b.plan.Overrides, o)
