@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -22,6 +23,13 @@ func TestAPlacedRunSaysWhenItStarts(t *testing.T) {
 	meant, _ := time.Parse(time.RFC3339, runs[0].str("scheduled_for"))
 	if late := at.Sub(meant); err != nil || late < 0 || late > 25*time.Hour {
 		t.Errorf("it waits for run_at: %s", task.text)
+	}
+	// What the column of a template can't hold is refused under the name of its field, before it reaches the brain.
+	for _, work := range []string{`"task":{"type":"a","payload":{"a":"\ud800"}}`, `"task":{"type":"a","description":"a\udc00b"}`, `"workflow":{"name":"w","tasks":[{"key":"a","type":"a","payload":{"\ud800":1}}]}`} {
+		r := s.want(s.call("POST", "/v1/schedules", token, `{"name":"half","kind":"cron","expression":"@daily",`+work+`}`), 422, "validation_failed")
+		if !strings.Contains(r.text, `"location":"body.`+strings.Split(work, `"`)[1]) || strings.Contains(r.text, "SQLSTATE") {
+			t.Errorf("%s: %s", work, r.text)
+		}
 	}
 	// By hand nothing is placed: it starts at once and says no such moment.
 	run := s.want(s.call("POST", "/v1/schedules/nightly/trigger", token, nil), 201, "")
