@@ -69,7 +69,7 @@ func TestElasticWorkYieldsToWhatPeopleWaitFor(t *testing.T) {
 	if why := w.why(ids[12]); !slices.Contains(why, "lane_held") {
 		t.Fatalf("a held task is explained by %v", why)
 	}
-	if !slices.Equal(*heard, []string{"lane.held", "task.held"}) {
+	if !slices.Equal(*heard, []string{"lane.held", "task.held", "task.released"}) { // one of them had room
 		t.Fatalf("told: %v", *heard)
 	}
 	w.rebuild()
@@ -415,6 +415,41 @@ func TestBriefWorkRunsBeforeAPeak(t *testing.T) {
 	w.advance(6 * time.Second)
 	if got := w.claim(box, 10); len(got) != 0 {
 		t.Fatalf("%d were started right before the peak", len(got))
+	}
+}
+
+// A task that was told to be held, and starts because it is brief, is told to be released before it is told to start.
+func TestABriefTaskIsToldToBeReleased(t *testing.T) {
+	var peak models.Instant
+	w := worldOn(t, engine.Config{Peak: func(_ string, _ []models.KindName, _, until models.Instant) float64 {
+		if until < peak {
+			return 2
+		}
+		return 6
+	}}, storetest.Lone)
+	peak = w.now.Add(time.Hour)
+	w.configure(&engine.Configure{New: true, Lane: &models.Lane{Env: w.env, Name: "short", Kind: models.Batch, Weight: 1, HighWater: 1000}, Action: "lane.create"})
+	box := w.quiet(10)
+	for range 20 {
+		w.submit(w.long())
+	}
+	w.advance(6 * time.Second)
+	w.claim(box, 10)
+	told := map[models.ID][]string{}
+	w.saw = func(p *models.Plan) {
+		for _, e := range p.Events {
+			if e.Lane == "short" && (e.Name == "task.held" || e.Name == "task.released" || e.Name == "task.started") {
+				told[e.Task] = append(told[e.Task], e.Name)
+			}
+		}
+	}
+	first := w.submit(w.long(func(t *engine.NewTask) { t.Lane, t.Class.Type, t.EstimateMS = "short", "short", 600_000 }))[0]
+	w.advance(12 * time.Second)
+	if got := w.claim(box, 10); len(got) != 1 || got[0].Row.ID != first {
+		t.Fatalf("of what ends before the peak %d were started", len(got))
+	}
+	if want := []string{"task.held", "task.released", "task.started"}; !slices.Equal(told[first], want) {
+		t.Fatalf("it was told %v, not %v", told[first], want)
 	}
 }
 

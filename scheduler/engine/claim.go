@@ -156,6 +156,7 @@ func (e *Engine) serve(w *board.Worker, c *Claim) []Lease {
 // start gives the worker a lease on the task. The lease's row is filled in at the end of the batch.
 func (e *Engine) start(entry *board.Entry, w *board.Worker, cards []int, r *ration) Lease {
 	c := e.enlist(&entry.Row)
+	e.endsHold(&c.row, w.Pool)
 	entry.Starts()
 	e.move(c, models.Claimed, models.Running)
 	lane := e.board.Lanes[c.row.Lane]

@@ -85,6 +85,21 @@ func (e *Engine) free(row *models.Held) {
 	}
 }
 
+// endsHold tells of a task that was told to be held and starts all the same, while its lane is held on: it is brief, or there
+// is room for one.
+func (e *Engine) endsHold(row *models.Task, pool string) {
+	held := e.held[heldRef(row.Lane, pool)]
+	if held == nil || held.Task != row.ID || e.isPast(row.ID) || row.StartedAt >= held.Since { // told already
+		return
+	}
+	why := "there is room for it in the pool " + pool
+	ofKind, ofLane := e.board.HoldsIn(pool, e.board.Lanes[row.Lane])
+	if h := cmp.Or(ofLane, ofKind); h != nil && h.Shut() {
+		why = "it is expected to end before what is held for comes: " + h.Says(e.board)
+	}
+	e.holdEvent(row, "task.released", pool, why)
+}
+
 // laneHolds says in which pools a lane is held back, with the numbers.
 func (e *Engine) laneHolds(lane *board.Lane) (out []LaneHold) {
 	for _, pool := range slices.Sorted(maps.Keys(e.board.Pools)) {
