@@ -81,7 +81,11 @@ func newStage(t *testing.T) *stage {
 	}()
 	t.Cleanup(func() {
 		s.must(s.server.Shutdown(time.Minute))
-		<-served
+		select {
+		case <-served:
+		case <-time.After(time.Minute):
+			t.Error("the listener's loop did not end")
+		}
 		stop()
 		<-ended
 		<-followed
