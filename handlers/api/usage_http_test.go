@@ -80,3 +80,25 @@ func TestUsageOverHTTP(t *testing.T) {
 	s.want(s.call("GET", "/v1/usage", s.scoped(s.acme, nil, "tasks:read"), nil), 403, "scope_required")
 	s.want(s.call("GET", "/v1/usage", s.root, nil), 400, "tenant_required")
 }
+
+// What a worker reports of a priced model without a cost costs its tokens, wherever it is summed or shown.
+func TestTokensWithoutACostAreShownWithTheirPrice(t *testing.T) {
+	s := newStage(t)
+	admin := s.scoped(s.acme, nil, "admin:read", "admin:write", "usage:read")
+	s.want(s.call("PUT", "/v1/models/owl", admin, map[string]any{"provider": "outside", "input_usd_per_million": 2, "output_usd_per_million": 4}), 201, "")
+	budget := s.want(s.call("POST", "/v1/budgets", admin, map[string]any{"scope": "tenant", "period": "total", "limit_usd": 5, "timezone": "UTC"}), 201, "").str("id")
+	w := s.register(s.acme, nil)
+	id := s.submit(s.acme, map[string]any{"type": "t", "model": "owl"}).str("id")
+	report := done(w.claim(1, 5)[0], nil)
+	report["usage"] = map[string]any{"tokens_in": 100_000, "tokens_out": 50_000}
+	w.report(report)
+	if got := s.want(s.call("GET", "/v1/budgets/"+budget, admin, nil), 200, "").num("spent_usd"); got != 0.4 {
+		t.Errorf("spent $%v", got)
+	}
+	if rows := s.want(s.call("GET", "/v1/usage?group_by=model", admin, nil), 200, "").rows("data"); len(rows) != 1 || rows[0].num("cost_usd") != 0.4 {
+		t.Errorf("used: %v", rows)
+	}
+	if rows := s.want(s.call("GET", "/v1/tasks/"+id+"/attempts", s.acme, nil), 200, "").rows("data"); len(rows) != 1 || rows[0].at("usage").num("cost_usd") != 0.4 {
+		t.Errorf("attempts: %v", rows)
+	}
+}

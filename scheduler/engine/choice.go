@@ -285,6 +285,7 @@ type reported struct {
 	In      int64    `json:"tokens_in"`
 	Out     int64    `json:"tokens_out"`
 	Cached  int64    `json:"tokens_cached"`
+	CostUSD *float64 `json:"cost_usd"`
 	Quality *float64 `json:"quality"`
 }
 

@@ -3,6 +3,7 @@ package engine
 import (
 	"encoding/json"
 	"slices"
+	"strconv"
 
 	"nightshift/models"
 	"nightshift/scheduler/board"
@@ -58,6 +59,31 @@ func (e *Engine) usedModel(tenant int32, given string, usage json.RawMessage) st
 		}
 	}
 	return given
+}
+
+// costed is the usage of an attempt with what it cost. A report that names tokens and no cost is taken at the price of the model
+// that the attempt used, at the hour of the report; a report's own word holds, and so does that it was for nothing.
+func (e *Engine) costed(row *models.Task, model string, usage json.RawMessage) json.RawMessage {
+	m := e.board.ModelNamed(e.board.TenantOf(row.Env), model)
+	if m == nil || len(usage) == 0 {
+		return usage
+	}
+	var said reported
+	if json.Unmarshal(usage, &said) != nil || said.CostUSD != nil {
+		return usage
+	}
+	use := route.Use{In: float64(said.In), Out: float64(said.Out), Cached: float64(min(said.Cached, said.In))}
+	micro := route.Price(&m.Model, use, route.Factor(&m.Model, m.OffPeak(e.now), e.laneOf(row).Kind == models.Batch))
+	members := map[string]json.RawMessage{}
+	if micro == 0 || json.Unmarshal(usage, &members) != nil {
+		return usage
+	}
+	members["cost_usd"] = json.RawMessage(strconv.FormatFloat(float64(micro)/1e6, 'f', -1, 64))
+	text, err := json.Marshal(members)
+	if err != nil {
+		return usage
+	}
+	return text
 }
 
 // payers are the budgets in which what an attempt of a task used on a model counts.
@@ -128,14 +154,17 @@ func (e *Engine) spent(a *board.Account, since models.Instant, amount models.Amo
 	e.b.plan.Money.Spends = append(spends, models.BudgetSpend{Budget: a.ID, Tenant: a.Budget.Tenant, Since: since, Amount: amount})
 }
 
-// spendLate books what an attempt reported after its lease was lost, in place of what was presumed.
-func (e *Engine) spendLate(r *Result, attempt *models.Attempt) {
+// spendLate books what an attempt reported after its lease was lost, in place of what was presumed. It answers the usage with
+// what it cost.
+func (e *Engine) spendLate(r *Result, attempt *models.Attempt) (usage json.RawMessage) {
 	row := e.peek(r.Task)
 	if row == nil {
-		return
+		return r.Usage
 	}
-	used := models.SpendOf(r.Usage)
-	e.useTokens(e.board.TenantOf(row.Env), row, r.Usage)
+	model := e.usedModel(e.board.TenantOf(row.Env), attempt.Model, r.Usage)
+	usage = e.costed(row, model, r.Usage)
+	used := models.SpendOf(usage)
+	e.useTokens(e.board.TenantOf(row.Env), row, usage)
 	presumed := e.unpresume(models.TokenRef{Env: r.Task.Env, Task: r.Task.ID, Token: r.Token})
 	took := func(of models.ID) (models.Presumed, bool) {
 		i := slices.IndexFunc(presumed, func(p models.Presumed) bool { return p.Of == of })
@@ -147,8 +176,8 @@ func (e *Engine) spendLate(r *Result, attempt *models.Attempt) {
 	flow, _ := took(row.Workflow)
 	used.CostMicro, used.Tokens = used.CostMicro-flow.Micro, used.Tokens-flow.Tokens
 	e.spend(row, used)
-	actual := amountOf(models.SpendOf(r.Usage))
-	payers := e.payers(row, e.usedModel(e.board.TenantOf(row.Env), attempt.Model, r.Usage))
+	actual := amountOf(models.SpendOf(usage))
+	payers := e.payers(row, model)
 	for _, p := range presumed { // the zone of the budget may have changed since: what was presumed went over with the rest
 		if a := e.board.BudgetByID(p.Of); a != nil && !slices.Contains(payers, a) {
 			e.charge(a, row.Env, attempt.StartedAt, models.Amount{}.Minus(p.Amount))
@@ -160,6 +189,7 @@ func (e *Engine) spendLate(r *Result, attempt *models.Attempt) {
 			e.charge(a, row.Env, attempt.StartedAt, amount)
 		}
 	}
+	return usage
 }
 
 // unpresume takes back what was presumed of an attempt, in this batch or before.

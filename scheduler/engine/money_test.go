@@ -57,7 +57,9 @@ func TestTokensTimesPriceIsExpectedUntilACostIsKnown(t *testing.T) {
 	}
 }
 
-func TestTokensThatWereSeenCostWhatTheModelDoes(t *testing.T) {
+// A report that names tokens and no cost is taken at the price of the model that was used: the budget fills, and what comes next is
+// expected to cost as much.
+func TestTokensWithoutACostAreTakenAtThePriceOfTheModel(t *testing.T) {
 	w := newWorld(t, engine.Config{})
 	w.model("small", 1, 0.7)
 	worker := w.worker("one", roomy)
@@ -68,15 +70,79 @@ func TestTokensThatWereSeenCostWhatTheModelDoes(t *testing.T) {
 	r := ok(lease)
 	r.Usage = json.RawMessage(`{"tokens_in": 150000, "tokens_out": 50000}`)
 	w.settle(worker, r)
+	w.holds(id, 20, 0)
 	for range 6 {
 		w.submit(w.task(ofSmall))
 	}
-	if more := w.claim(worker, 20); len(more) != 5 {
+	if more := w.claim(worker, 20); len(more) != 4 {
 		t.Fatalf("%d start of what takes 200,000 tokens", len(more))
 	}
-	w.holds(id, 0, 100)
+	w.holds(id, 20, 80)
 	w.unmodel("small")
-	w.holds(id, 0, 0) // without a price what ran says that it costs nothing
+	w.holds(id, 20, 80) // what it cost is known
+	w.rebuild()
+	w.holds(id, 20, 80)
+}
+
+// The price is that of the hour, of cached tokens and of work that nobody waits for; a report's own word goes before it.
+func TestWhatTokensCostIsThePriceOfTheirKindAndHour(t *testing.T) {
+	for usage, want := range map[string]int64{ // any order: each has a world of its own
+		`{"tokens_in": 100000}`:                                                          10,
+		`{"tokens_out": 100000}`:                                                         20,
+		`{"tokens_in": 100000, "tokens_cached": 50000}`:                                  6,
+		`{"tokens_in": 100000, "tokens_cached": 9000000}`:                                2,
+		`{"tokens_in": 100000, "cost_usd": 0.03}`:                                        3,
+		`{"tokens_in": 100000, "cost_usd": 0}`:                                           0,
+		`{"tokens_in": 100000, "cost_usd": null, "model": "other"}`:                      30,
+		`{"tokens_in": 100000, "model": "what its provider calls it", "cost_usd": null}`: 10,
+		`{"cpu_seconds": 3}`:                                                             0,
+		``:                                                                               0,
+	} {
+		w := newWorld(t, engine.Config{})
+		cached := int64(200_000)
+		w.model("small", 1, 0.7, func(m *models.Model) { m.OutputMicro, m.CachedMicro = 2_000_000, &cached })
+		w.model("other", 3, 0.7)
+		worker := w.worker("one", roomy)
+		id := w.budget().Budget.ID
+		w.submit(w.task(ofSmall))
+		r := ok(w.claim(worker, 1)[0])
+		r.Usage = json.RawMessage(usage)
+		w.settle(worker, r)
+		if f := w.figures(id); f.Spent.Micro != want*10_000 {
+			t.Errorf("%s cost %s, not %d cents", usage, engine.Dollars(f.Spent.Micro), want)
+		}
+	}
+	w := newWorld(t, engine.Config{})
+	w.model("small", 1, 0.7, func(m *models.Model) {
+		m.OffPeak = []models.OffPeak{{Window: models.Window{Cron: "* * * * *", DurationSeconds: 3600, Timezone: "UTC"}, Factor: 0.5}}
+	})
+	worker := w.worker("one", roomy)
+	id := w.budget().Budget.ID
+	w.submit(w.task(ofSmall))
+	r := ok(w.claim(worker, 1)[0])
+	r.Usage = json.RawMessage(`{"tokens_in": 100000}`)
+	w.settle(worker, r)
+	w.holds(id, 5, 0)
+}
+
+// A late report without a cost takes the place of what was presumed, at the price of its tokens.
+func TestALateReportOfTokensCostsWhatTheModelDoes(t *testing.T) {
+	w := newWorld(t, engine.Config{})
+	w.model("small", 1, 0.7)
+	worker := w.worker("one", roomy)
+	id := w.budget().Budget.ID
+	w.submit(w.task(ofSmall, cents(40)))
+	lease := w.claim(worker, 1)[0]
+	w.advance(32 * time.Second)
+	w.holds(id, 40, 0)
+	late := ok(lease)
+	late.Usage = json.RawMessage(`{"tokens_in": 100000, "tokens_out": 50000}`)
+	for range 2 {
+		w.settle(worker, late)
+		w.holds(id, 15, 0)
+	}
+	w.rebuild()
+	w.holds(id, 15, 0)
 }
 
 // A reject refuses a new kind of task by the price of its tokens as well.

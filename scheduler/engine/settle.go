@@ -61,12 +61,11 @@ func (e *Engine) late(r *Result) Settled {
 	for i := range e.b.plan.Attempts { // it may have ended in this very batch
 		if a := &e.b.plan.Attempts[i]; a.Token == r.Token && a.Task == r.Task.ID && a.Env == r.Task.Env {
 			if lostOutcome(a.Outcome) && len(a.Usage) == 0 {
-				a.Usage = r.Usage
-				e.spendLate(r, a)
+				a.Usage = e.spendLate(r, a)
 				if row := e.peek(r.Task); row != nil {
 					a.Model = e.usedModel(e.board.TenantOf(row.Env), a.Model, r.Usage)
 				}
-				e.noteLate(r.Usage)
+				e.noteLate(a.Usage)
 			}
 			attempt, known = *a, true
 		}
@@ -87,9 +86,9 @@ func (e *Engine) late(r *Result) Settled {
 	}
 	booked := slices.ContainsFunc(e.b.plan.Late, func(l models.Late) bool { return l.Token == r.Token })
 	if len(r.Usage) > 0 && len(attempt.Usage) == 0 && !booked {
-		e.b.plan.Late = append(e.b.plan.Late, models.Late{Env: r.Task.Env, Task: r.Task.ID, Token: r.Token, Usage: r.Usage})
-		e.spendLate(r, &attempt)
-		e.noteLate(r.Usage)
+		usage := e.spendLate(r, &attempt)
+		e.b.plan.Late = append(e.b.plan.Late, models.Late{Env: r.Task.Env, Task: r.Task.ID, Token: r.Token, Usage: usage})
+		e.noteLate(usage)
 	}
 	out.Booked = !out.Accepted || len(attempt.Usage)+len(r.Usage) > 0
 	return out
@@ -257,8 +256,8 @@ func (e *Engine) endAttempt(lease *board.Lease, outcome models.Outcome, failure 
 		e.board.Correct(lease, charged)
 	}
 	if r != nil {
-		attempt.Usage, attempt.Result = r.Usage, resultOf(r)
 		attempt.Model = e.usedModel(lease.Tenant, class.Model, r.Usage)
+		attempt.Usage, attempt.Result = e.costed(row, attempt.Model, r.Usage), resultOf(r)
 	}
 	if outcome == models.AttemptSucceeded {
 		if lease.Unseen == 0 { // else nobody knows how long it ran
