@@ -81,6 +81,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	}
 	config.MaxConnIdleTime = 5 * time.Minute
 	config.ConnConfig.ConnectTimeout = o.ConnectTimeout
+	Queued(&config.ConnConfig.Config)
 	if o.NoStatementCache {
 		config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
 	}

@@ -59,6 +59,7 @@ func (db *DB) dial(ctx context.Context) (*link, error) {
 		return nil, errors.New("the direct address of the database is not a URL of PostgreSQL")
 	}
 	config.ConnectTimeout = db.options.ConnectTimeout
+	Queued(&config.Config)
 	maps.Copy(config.RuntimeParams, writerSettings)
 	conn, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {

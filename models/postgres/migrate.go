@@ -21,6 +21,7 @@ func (db *DB) Migrate(ctx context.Context) error {
 	if err != nil {
 		return errors.New("DATABASE_OWNER_URL is not a URL of PostgreSQL")
 	}
+	Queued(&config.Config)
 	conns := stdlib.OpenDB(*config)
 	defer conns.Close()
 	locker, err := lock.NewPostgresSessionLocker(lock.WithLockTimeout(1, 300), lock.WithUnlockTimeout(1, 5)) // seconds, tries

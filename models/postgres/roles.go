@@ -57,7 +57,7 @@ func (db *DB) makeRoles(ctx context.Context, login string) error {
 	if _, err := lock.Exec(ctx, `SELECT pg_advisory_lock($1)`, int64(rolesLock)); err != nil {
 		return err
 	}
-	owner, err := pgx.Connect(ctx, db.options.OwnerURL)
+	owner, err := connect(ctx, db.options.OwnerURL)
 	if err != nil {
 		return err
 	}
@@ -110,10 +110,10 @@ func connectAny(ctx context.Context, dsn string) (*pgx.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	if conn, err := pgx.Connect(ctx, common); err == nil {
+	if conn, err := connect(ctx, common); err == nil {
 		return conn, nil
 	}
-	return pgx.Connect(ctx, dsn)
+	return connect(ctx, dsn)
 }
 
 // tolerate lets a role be there already: duplicate_object, or unique_violation when two make it at once.

@@ -153,7 +153,12 @@ DROP OWNED BY %[2]s_app, %[2]s_engine, %[2]s_login CASCADE`
 
 // own makes a copy belong to its own login and roles.
 func (c *cluster) own(ctx context.Context, name, model string) error {
-	conn, err := pgx.Connect(ctx, c.dsn(name, c.url.User))
+	config, err := pgx.ParseConfig(c.dsn(name, c.url.User))
+	if err != nil {
+		return err
+	}
+	postgres.Queued(&config.Config)
+	conn, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"nightshift/models/postgres"
 )
 
 const (
@@ -103,6 +105,7 @@ var admin = sync.OnceValues(func() (*cluster, error) {
 		return nil, err
 	}
 	config.MaxConns = 2
+	postgres.Queued(&config.ConnConfig.Config)
 	config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeSimpleProtocol
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
