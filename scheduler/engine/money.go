@@ -73,7 +73,8 @@ func (e *Engine) costed(row *models.Task, model string, usage json.RawMessage) j
 		return usage
 	}
 	use := route.Use{In: float64(said.In), Out: float64(said.Out), Cached: float64(min(said.Cached, said.In))}
-	micro := route.Price(&m.Model, use, route.Factor(&m.Model, m.OffPeak(e.now), e.laneOf(row).Kind == models.Batch))
+	lane := e.laneOf(row) // of a late report it may be gone: nil
+	micro := route.Price(&m.Model, use, route.Factor(&m.Model, m.OffPeak(e.now), lane != nil && lane.Kind == models.Batch))
 	members := map[string]json.RawMessage{}
 	if micro == 0 || json.Unmarshal(usage, &members) != nil {
 		return usage
