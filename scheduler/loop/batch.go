@@ -119,7 +119,7 @@ func (t *term) commit(batch []*call, effects *models.Effects) error {
 		t.alarm("the effects of a batch could not enter the board", err)
 		return nil
 	}
-	t.stale = false
+	t.stale, t.pause = false, 0
 	t.tellAside()
 	t.answer(batch, more)
 	t.park(batch)

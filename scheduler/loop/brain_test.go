@@ -210,6 +210,27 @@ func TestTheBrainStaysThroughAnOutage(t *testing.T) {
 
 // The database goes away during a commit, and for so long that nobody can say what became of it: callers are told so.
 // When it is back, the same replica decides at once, and what had happened is known.
+// A database that refuses at once is not asked again at once: each question may be a new connection of it.
+func TestADatabaseThatRefusesIsNotFlooded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, Options{})
+		w.must(w.loop, w.task(payloadOf(1)))
+		var asked int
+		w.store.set(func(s *shaky) { s.refuses = &asked })
+		time.Sleep(10 * time.Second)
+		w.store.set(func(s *shaky) { s.refuses = nil })
+		if asked < 40 || asked > 120 {
+			t.Errorf("it was asked %d times in ten seconds", asked)
+		}
+		time.Sleep(retryEvery)
+		began := time.Now()
+		w.must(w.loop, w.task(payloadOf(2)))
+		if took := time.Since(began); took > retryFirst {
+			t.Errorf("when it answers again, a submit takes %v", took)
+		}
+	})
+}
+
 func TestAnUnclearCommitWithoutADatabase(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, Options{})

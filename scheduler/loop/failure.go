@@ -57,6 +57,7 @@ func (t *term) rule(batch []*call, decided []engine.Reply, err error, try int) (
 	default: // Unavailable, or what no rule knows: the brain stays, the callers may come again
 		t.alarm("a batch failed", err)
 		t.refuse(batch, noDatabase())
+		t.pause = min(max(2*t.pause, retryFirst), retryEvery)
 		return nil, nil
 	}
 	if try >= tries {

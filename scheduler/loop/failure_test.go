@@ -199,7 +199,7 @@ func TestParkedClaimsOutliveARebuild(t *testing.T) {
 				time.Sleep(time.Second)
 				w.store.fails(false, code)
 				_, err := w.do(w.loop, w.task(payloadOf(1)))
-				time.Sleep(10 * time.Millisecond)
+				time.Sleep(2 * retryFirst)
 				want := int64(3)
 				if err == nil {
 					want = 2 // the task went to one of them

@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/exec"
 	"strings"
@@ -51,9 +52,10 @@ func openDB(t testing.TB, dsn string) *postgres.DB {
 	return db
 }
 
-// replica starts a loop on the database as seen through dsn.
+// replica starts a loop on the database as seen through dsn. What it logs is shown when the test fails.
 func (h *house) replica(dsn, address string, o Options) (*Loop, func()) {
 	o.Address = address
+	o.Logger = slog.New(slog.NewTextHandler(h.Output(), nil)).With("replica", address)
 	store := openDB(h.T, dsn).Writer()
 	h.Cleanup(store.Close)
 	return runs(h.T, store, o)

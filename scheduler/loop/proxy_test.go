@@ -65,6 +65,9 @@ func (p *proxy) accept() {
 		p.mu.Unlock()
 		if err != nil || dead {
 			_ = client.Close()
+			if server != nil { // or the database would wait a minute for what it says first
+				_ = server.Close()
+			}
 			continue
 		}
 		answered := make(chan struct{}, 1)

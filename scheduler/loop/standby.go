@@ -18,7 +18,8 @@ const (
 	takeLimit   = 10 * time.Second
 	handLimit   = 2 * time.Second
 	tickEvery   = time.Second
-	tickAside   = time.Minute // a Tick that failed three times rests
+	tickAside   = time.Minute           // a Tick that failed three times rests
+	retryFirst  = 10 * time.Millisecond // and twice as long each time, up to
 	retryEvery  = 200 * time.Millisecond
 	tries       = 3
 	recoverFor  = 5 * time.Second

@@ -28,7 +28,8 @@ type term struct {
 	ticked   time.Time // the last one
 	reload   time.Time // no rebuild before this, after one has failed
 	sample   time.Time
-	failures int // of ticks, in a row
+	failures int           // of ticks, in a row
+	pause    time.Duration // before the next batch: the database did not take the last; 0: it did
 
 	parked  map[*engine.Command]*call // claims the engine holds
 	alarmed map[string]alarmed
@@ -74,6 +75,7 @@ func (t *term) run(ctx context.Context) error {
 		if err := t.process(batch); err != nil {
 			return err
 		}
+		t.breathe(ctx)
 		t.refill()
 	}
 	return t.handOver()
@@ -121,6 +123,20 @@ func (t *term) rest(ctx context.Context, d time.Duration) {
 	case <-ctx.Done():
 	case <-timer.C:
 	case <-t.inbox.ready:
+	}
+}
+
+// breathe waits where the database did not take the last batch, each time longer: one that has just come back, or that
+// others use, is not flooded with new connections.
+func (t *term) breathe(ctx context.Context) {
+	if t.pause == 0 {
+		return
+	}
+	timer := time.NewTimer(t.pause)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
 	}
 }
 

@@ -17,12 +17,13 @@ import (
 // shaky is a store with faults: the reference store behind it does the work.
 type shaky struct {
 	*memory.Store
-	mu     sync.Mutex
-	apply  []func(plan *models.Plan, do func() error) error // what becomes of the next Applies
-	reads  []error                                          // what the next Facts, Loads and Refills answer
-	down   bool                                             // nothing answers: calls end after a second, as a store's do
-	freeze chan struct{}                                    // the process stands still until it is closed
-	loads  int
+	mu      sync.Mutex
+	apply   []func(plan *models.Plan, do func() error) error // what becomes of the next Applies
+	reads   []error                                          // what the next Facts, Loads and Refills answer
+	down    bool                                             // nothing answers: calls end after a second, as a store's do
+	freeze  chan struct{}                                    // the process stands still until it is closed
+	refuses *int                                             // the database answers nothing, at once; this counts how often
+	loads   int
 	// weigh may refuse any plan, and take its time for that.
 	weigh func(plan *models.Plan) error
 }
@@ -36,6 +37,10 @@ func (s *shaky) pass(ctx context.Context, reads bool) error {
 	s.mu.Lock()
 	freeze, down := s.freeze, s.down
 	var err error
+	if s.refuses != nil {
+		*s.refuses++
+		err = models.Errorf(models.Unavailable, "connection refused")
+	}
 	if reads && len(s.reads) > 0 {
 		err, s.reads = s.reads[0], s.reads[1:]
 	}
