@@ -96,3 +96,45 @@ func TestLanesHaveDefaults(t *testing.T) {
 		s.refused(s.call("PATCH", "/v1/lanes/strict", a, `{"defaults":`+bad+`}`), at)
 	}
 }
+
+// A soft timeout comes before the hard one, wherever the hard one is from: what says otherwise is refused, by whatever way it comes.
+func TestASoftTimeoutComesFirst(t *testing.T) {
+	s := newStage(t)
+	a := s.admin("acme")
+	s.want(s.call("POST", "/v1/lanes", a, `{"name":"strict","kind":"io","defaults":{"timeout":{"hard_seconds":40}}}`), 201, "")
+	for lane, hard := range map[string]int{"strict": 40, "realtime": 60, "io": 300} { // the lane's own, or its kind's
+		task := func(soft int, more string) string {
+			return fmt.Sprintf(`{"type":"t","lane":%q,"timeout":{"soft_seconds":%d}%s}`, lane, soft, more)
+		}
+		for path, c := range map[string]struct{ body, at string }{
+			"/v1/tasks":       {task(hard+1, ""), "body"},
+			"/v1/tasks/batch": {`{"tasks":[` + task(hard, "") + `,` + task(hard+1, "") + `]}`, "body.tasks[1]"},
+			"/v1/workflows":   {`{"name":"n","tasks":[` + task(hard+1, `,"key":"k"`) + `]}`, "body.tasks[0]"},
+			"/v1/batches":     {`{"name":"n","items":[1],"task":` + task(hard+1, "") + `}`, "body.task"},
+		} {
+			r := s.call("POST", path, a, c.body)
+			if s.refused(r, c.at+".timeout.soft_seconds"); !strings.Contains(r.text, fmt.Sprint(hard, " s")) {
+				t.Errorf("%s in %s: %s", path, lane, r.text)
+			}
+		}
+		dry := s.want(s.call("POST", "/v1/tasks?dry_run=true", a, task(hard+1, "")), 200, "")
+		if rows := dry.rows("refusals"); len(rows) != 1 || !strings.Contains(rows[0].text+dry.text, "body.timeout.soft_seconds") {
+			t.Errorf("dry in %s: %s", lane, dry.text)
+		}
+		at := s.want(s.call("POST", "/v1/tasks", a, task(hard, "")), 201, "").at("timeout")
+		if at.num("soft_seconds") != float64(hard) || at.num("hard_seconds") != float64(hard) {
+			t.Errorf("at the hard timeout in %s: %v", lane, at.body)
+		}
+		s.want(s.call("POST", "/v1/tasks", a, strings.Replace(task(hard+1, ""), `"soft_seconds"`, fmt.Sprintf(`"hard_seconds":%d,"soft_seconds"`, hard+1), 1)), 201, "")
+	}
+	many := make([]string, 1200) // so many are written by the replica
+	for i := range many {
+		many[i] = fmt.Sprintf(`{"type":"t","lane":"strict","delay_seconds":9000,"timeout":{"soft_seconds":%d}}`, 20+i/1199*21)
+	}
+	s.refused(s.call("POST", "/v1/tasks/batch", a, `{"tasks":[`+strings.Join(many, ",")+`]}`), "body.tasks[1199].timeout.soft_seconds")
+	// Of a lane's own defaults it holds too, when its kind changes as well.
+	s.refused(s.call("POST", "/v1/lanes", a, `{"name":"late","kind":"realtime","defaults":{"timeout":{"soft_seconds":61}}}`), "body.defaults.timeout.soft_seconds")
+	s.want(s.call("POST", "/v1/lanes", a, `{"name":"late","kind":"io","defaults":{"timeout":{"soft_seconds":61}}}`), 201, "")
+	s.refused(s.call("PATCH", "/v1/lanes/late", a, `{"kind":"realtime"}`), "body.defaults.timeout.soft_seconds")
+	s.refused(s.call("PATCH", "/v1/lanes/late", a, `{"defaults":{"timeout":{"hard_seconds":60}}}`), "body.defaults.timeout.soft_seconds")
+}

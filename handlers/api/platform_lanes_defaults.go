@@ -87,7 +87,6 @@ func (f *timeoutFields) merge(k *handlers.Check, none bool, d *models.LaneDefaul
 	inSeconds(k, atDefaults+".timeout.soft_seconds", f.Soft, &d.SoftSeconds)
 	inSeconds(k, atDefaults+".timeout.hard_seconds", f.Hard, &d.HardSeconds)
 	inSeconds(k, atDefaults+".timeout.total_seconds", f.Total, &d.TotalSeconds)
-	k.That(d.HardSeconds == 0 || d.SoftSeconds <= d.HardSeconds, atDefaults+".timeout.soft_seconds", "must not be above hard_seconds")
 }
 
 // merge is the policy that stands with what is given, over the usual one where none stands.

@@ -27,18 +27,10 @@ func (d *scheduleDraft) task(v body.Value) {
 		return
 	}
 	d.given = append(d.given, "task")
-	wholeText(v)
 	d.tasks.loose = bytes.Contains(v.Text, []byte("{{")) // what stands there is not known yet
 	task := d.tasks.task(v)
 	d.template(v.At, &task)
 	d.keep(v, task, false)
-}
-
-// wholeText refuses what the column that keeps a template can't hold.
-func wholeText(v body.Value) {
-	if v.HoldsHalf() {
-		v.Wrong("must not hold half of a surrogate pair")
-	}
 }
 
 // workflow reads the template of a workflow.
@@ -48,7 +40,6 @@ func (d *scheduleDraft) workflow(v body.Value) {
 		return
 	}
 	d.given = append(d.given, "workflow")
-	wholeText(v)
 	r := *d.tasks // it shares the problems, not the keys
 	r.graph, r.loose = dag.New(), bytes.Contains(v.Text, []byte("{{"))
 	f := &flowReader{tasks: &r, at: v.At, outside: -1}

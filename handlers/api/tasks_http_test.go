@@ -351,6 +351,12 @@ func TestAKeySubmitsToItsLanesOnly(t *testing.T) {
 	s.want(s.call("POST", "/v1/tasks/batch", narrow, `{"tasks":[{"type":"a","lane":"io"},{"type":"a"}]}`), 403, "forbidden")
 	s.want(s.call("POST", "/v1/workflows", narrow, `{"name":"n","tasks":[{"key":"k","type":"a"}]}`), 403, "forbidden")
 	s.want(s.call("POST", "/v1/workflows", narrow, `{"name":"n","lane":"io","tasks":[{"key":"k","type":"a"}]}`), 201, "")
+	s.want(s.call("POST", "/v1/workflows", narrow, `{"name":"n","tasks":[{"key":"k","type":"a"}],"lane":"io"}`), 201, "") // the order of members says nothing
+	s.want(s.call("POST", "/v1/workflows", narrow, `{"name":"n","tasks":[{"key":"k","type":"a"}],"lane":"batch"}`), 403, "forbidden")
+	s.want(s.call("POST", "/v1/workflows", narrow, `{"name":"n","tasks":[{"key":"k","type":"a","lane":"batch"}],"lane":"io"}`), 403, "forbidden")
+	grown := s.want(s.call("POST", "/v1/workflows", narrow, `{"name":"n","tasks":[{"key":"k","type":"a","lane":"io"}]}`), 201, "").str("id")
+	s.want(s.call("POST", "/v1/workflows/"+grown+"/tasks", narrow, `{"tasks":[{"key":"l","type":"a"}]}`), 403, "forbidden")
+	s.want(s.call("POST", "/v1/workflows/"+grown+"/tasks", narrow, `{"tasks":[{"key":"l","type":"a","lane":"io"}]}`), 201, "")
 	s.want(s.call("POST", "/v1/workers", narrow, `{"name":"n","instance_id":"i"}`), 403, "scope_required")
 	s.want(s.call("POST", "/v1/bulk-actions", narrow, `{"action":"move","filter":{"type":"a"},"lane":"batch"}`), 403, "forbidden")
 	s.want(s.call("POST", "/v1/bulk-actions", narrow, `{"action":"move","filter":{"type":"a"},"lane":"io"}`), 202, "")

@@ -187,9 +187,8 @@ func (d *draft) finish() {
 		d.r.problem.Addf(body.Dot(at, "timeout.soft_seconds"), "must not be above hard_seconds")
 	}
 	d.finishKeys()
-	if len(d.r.lanes) > 0 && !slices.Contains(d.r.lanes, d.task.Lane) {
-		d.r.denied = models.Errorf(models.Forbidden, "this key submits to %s only: name one of them in %s",
-			strings.Join(d.r.lanes, ", "), body.Dot(at, "lane"))
+	if d.given.lane || d.r.graph == nil { // of a task in a workflow that names none its reader knows the lane when it has read all
+		d.r.enters(d.task.Lane, at)
 	}
 	d.check(&d.task, body.Dot(at, "payload"))
 	d.identify()
@@ -206,6 +205,13 @@ func (d *draft) finish() {
 		d.task.Labels = append(d.task.Labels, models.Label{Env: d.r.env, Task: d.task.ID, Key: key, Value: value})
 	}
 	d.task.Input = d.input.text()
+}
+
+// enters refuses a task, the one at a place, in a lane that the caller's key does not submit to.
+func (r *taskReader) enters(lane, at string) {
+	if len(r.lanes) > 0 && !slices.Contains(r.lanes, lane) {
+		r.denied = models.Errorf(models.Forbidden, "this key submits to %s only: name one of them in %s", strings.Join(r.lanes, ", "), body.Dot(at, "lane"))
+	}
 }
 
 // err is the refusal of what was read, nil when all is well.

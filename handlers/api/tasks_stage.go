@@ -59,8 +59,11 @@ func (s *stager) part(tasks []engine.NewTask, first int) error {
 	}
 	part := &models.StagedBody{Tasks: make([]models.Task, len(tasks)), Specs: make([]models.Spec, len(tasks))}
 	for i := range tasks {
-		t := &tasks[i]
-		engine.Fill(s.known[internKey(t)].Defaults, t)
+		t, in := &tasks[i], s.known[internKey(&tasks[i])]
+		if err := engine.SoftInTime(in.Defaults, in.Kind, t, body.At("body.tasks", first+i)); err != nil {
+			return err
+		}
+		engine.Fill(in.Defaults, t)
 		part.Tasks[i] = s.row(t)
 		part.Specs[i] = models.Spec{Env: s.env, ID: t.ID, Input: t.Input, Payload: t.Payload, Trace: t.Trace, Parent: t.RedriveOf}
 		part.Labels = append(part.Labels, t.Labels...)

@@ -107,6 +107,7 @@ func (w *Work) readGrowth(d *handlers.Deps, c *fiber.Ctx, id models.ID, dry bool
 	if err != nil {
 		return nil, err
 	}
+	f.enters()
 	if f.read == 0 && !f.tasks.problem.Any() {
 		f.tasks.problem.Addf("body.tasks", "is required, with at least one task")
 	}

@@ -39,7 +39,8 @@ type flowReader struct {
 	pending []engine.NewTask // read and neither submitted nor staged
 	open    []openTask       // those of pending that take what the workflow says
 	read    int
-	outside int // the first task that waits for one outside the body; -1: none
+	outside int    // the first task that waits for one outside the body; -1: none
+	unnamed string // where the first task stands that names no lane; empty: all do
 	dry     bool
 	given   struct{ name, tasks bool }
 }
@@ -177,6 +178,9 @@ func (f *flowReader) task(i int, v body.Value) error {
 	if t.outside && f.outside < 0 {
 		f.outside = i
 	}
+	if !t.given.lane && f.unnamed == "" {
+		f.unnamed = v.At
+	}
 	f.pending = append(f.pending, t.task)
 	if f.grown != nil {
 		f.grown.places[t.task.Key] = i
@@ -186,6 +190,7 @@ func (f *flowReader) task(i int, v body.Value) error {
 
 // flush writes what was read to the side.
 func (f *flowReader) flush() error {
+	f.enters()
 	if f.tasks.problem.Any() || f.tasks.denied != nil || f.tasks.graph.Faulty() || f.grown.refuses(f.read) {
 		f.pending, f.open = f.pending[:0], f.open[:0] // it is refused at the end, with all that is wrong
 		return nil
@@ -198,7 +203,15 @@ func (f *flowReader) flush() error {
 	return nil
 }
 
+// enters judges the lane of tasks that name none, which is the workflow's: wherever that stands in the body.
+func (f *flowReader) enters() {
+	if f.unnamed != "" {
+		f.tasks.enters(f.tasks.lane, f.unnamed)
+	}
+}
+
 func (f *flowReader) close() {
+	f.enters()
 	p := f.tasks.problem
 	if !f.given.name {
 		p.Addf(body.Dot(f.at, "name"), "is required")

@@ -163,6 +163,10 @@ func TestStream(t *testing.T) {
 		{"no object", `[1]`, ``, models.ValidationFailed},
 		{"no list but a number", `{"tasks":1}`, ``, models.ValidationFailed},
 		{"no UTF-8", "{\"tasks\":[\"\xff\"]}", ``, models.InvalidJSON},
+		{"no UTF-8 behind", "{\"tasks\":[1,\"\xff\"]}", `0=1 `, models.InvalidJSON},
+		{"no UTF-8 in a name", "{\"\xff\":1}", ``, models.InvalidJSON},
+		{"no UTF-8 in a member", "{\"a\":\"\xff\"}", ``, models.InvalidJSON},
+		{"half a surrogate pair", `{"\ud800":1,"a":"\ud800","tasks":["\udfff",2]}`, "\uFFFD=1 a=\"\\ud800\" 0=\"\\udfff\" 1=2 ", ""},
 	} {
 		var got strings.Builder
 		err := Stream(strings.NewReader(c.text), "body", "tasks", &Problems{},

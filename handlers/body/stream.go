@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -13,7 +14,9 @@ import (
 // Stream reads a body that is one object with one long list. Other members come to member as they stand; the elements of the
 // list named long come to each one by one, and their text is gone when it returns. An error of either ends the reading.
 func Stream(r io.Reader, at, long string, p *Problems, member func(name string, v Value) error, each func(i int, v Value) error) error {
-	d := jsontext.NewDecoder(r, jsontext.AllowDuplicateNames(true)) // Members and the names below tell where they stand
+	// Doubled names and halves of surrogate pairs are told with the place where they stand, by Members, the names below and
+	// those who read the values; next looks after the UTF-8.
+	d := jsontext.NewDecoder(r, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	opening, err := d.ReadToken()
 	switch {
 	case errors.Is(err, io.EOF):
@@ -26,11 +29,11 @@ func Stream(r io.Reader, at, long string, p *Problems, member func(name string, 
 	}
 	seen := map[string]bool{}
 	for d.PeekKind() == '"' {
-		token, err := d.ReadToken()
+		raw, err := next(d, at, p)
 		if err != nil {
-			return unreadable(err)
+			return err
 		}
-		name := token.String()
+		name := text(raw.Text)
 		if seen[name] {
 			p.Addf(Dot(at, name), "is given twice")
 			return p.Err(models.ValidationFailed)
@@ -89,6 +92,9 @@ func next(d *jsontext.Decoder, at string, p *Problems) (Value, error) {
 	raw, err := d.ReadValue()
 	if err != nil {
 		return Value{}, unreadable(err)
+	}
+	if !utf8.Valid(raw) {
+		return Value{}, models.Errorf(models.InvalidJSON, "the body is not UTF-8, in %s", at)
 	}
 	return Value{bytes.TrimSpace(raw), at, p}, nil
 }

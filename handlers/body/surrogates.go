@@ -5,26 +5,41 @@ import (
 	"strconv"
 )
 
-// HoldsHalf finds an escape of half a surrogate pair in valid JSON. JSON allows it, and it stands for no character: what
-// looks into the text, as a column of type jsonb does, can't read it.
-func (v Value) HoldsHalf() bool {
-	for b := v.Text; ; {
-		i := bytes.IndexByte(b, '\\')
-		if i < 0 || i+1 >= len(b) {
-			return false
+// An escape of half a surrogate pair is JSON and stands for no character: many readers refuse the whole text around it, so
+// that one value would make an answer that carries it unreadable.
+
+// HoldsHalf finds an escape of half a surrogate pair in the value.
+func (v Value) HoldsHalf() bool { return half(v.Text, 0) >= 0 }
+
+// Mended is the value's own text, copied, with U+FFFD in place of each half of a surrogate pair. It is as long as it was.
+func (v Value) Mended() []byte {
+	text := bytes.Clone(v.Text)
+	for i := half(text, 0); i >= 0; i = half(text, i+6) {
+		copy(text[i:], `\ufffd`)
+	}
+	return text
+}
+
+// half is where in valid JSON the next escape of half a surrogate pair begins, from i on; -1 where there is none.
+func half(text []byte, i int) int {
+	for {
+		next := bytes.IndexByte(text[i:], '\\')
+		if next < 0 || i+next+1 >= len(text) {
+			return -1
 		}
-		if b = b[i:]; b[1] != 'u' {
-			b = b[2:] // another escape, a doubled backslash too
+		if i += next; text[i+1] != 'u' {
+			i += 2 // another escape, a doubled backslash too
 			continue
 		}
-		unit := escaped(b)
-		if b = b[min(6, len(b)):]; unit < 0xd800 || unit > 0xdfff {
+		unit := escaped(text[i:])
+		if unit < 0xd800 || unit > 0xdfff {
+			i = min(i+6, len(text))
 			continue
 		}
-		if low := escaped(b); unit > 0xdbff || low < 0xdc00 || low > 0xdfff {
-			return true
+		if low := escaped(text[min(i+6, len(text)):]); unit > 0xdbff || low < 0xdc00 || low > 0xdfff {
+			return i
 		}
-		b = b[6:]
+		i += 12
 	}
 }
 

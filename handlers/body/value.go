@@ -67,14 +67,17 @@ func (v Value) Members(f func(name string, m Value)) {
 	b := v.Text
 	for i := space(b, 1); b[i] != '}'; {
 		end := skip(b, i)
-		name := text(b[i:end])
+		name, broken := text(b[i:end]), half(b[i:end], 0) >= 0
 		i = space(b, space(b, end)+1) // the colon
 		end = skip(b, i)
 		m := Value{b[i:end], "", v.p}
 		m.At = Dot(v.At, name)
-		if seen.add(name) {
+		switch {
+		case broken:
+			m.Wrong("has a name with " + halfWrong)
+		case seen.add(name):
 			f(name, m)
-		} else {
+		default:
 			m.Wrong("is given twice")
 		}
 		if i = space(b, end); b[i] == ',' {
@@ -129,7 +132,9 @@ func (v Value) Elements(f func(i int, e Value)) int {
 	return n
 }
 
-// String reads a string of least to most bytes without NUL.
+const halfWrong = "half of a surrogate pair"
+
+// String reads a string of least to most bytes without NUL and without halves of surrogate pairs.
 func (v Value) String(least, most int) string {
 	if !v.IsString() {
 		v.Wrong("must be a string")
@@ -139,6 +144,8 @@ func (v Value) String(least, most int) string {
 	switch {
 	case strings.IndexByte(s, 0) >= 0:
 		v.Wrong("must not hold NUL")
+	case v.HoldsHalf():
+		v.Wrong("must not hold " + halfWrong)
 	case len(s) < least && least == 1:
 		v.Wrong("must not be empty")
 	case len(s) < least:
@@ -151,7 +158,7 @@ func (v Value) String(least, most int) string {
 	return ""
 }
 
-// Loose reads a string of any length that may hold NUL: what programs wrote for people.
+// Loose reads a string of any length that may hold NUL: what programs wrote for people. Half of a surrogate pair is U+FFFD.
 func (v Value) Loose() string {
 	if !v.IsString() {
 		v.Wrong("must be a string")
@@ -279,7 +286,7 @@ func (v Value) Words(most, keyBytes, valueBytes int) map[string]string {
 	return words
 }
 
-// Raw is the value's own text, copied, of at most most bytes and without NUL; nil for null.
+// Raw is the value's own text, copied, of at most most bytes, without NUL and halves of surrogate pairs; nil for null.
 func (v Value) Raw(most int) json.RawMessage {
 	switch {
 	case v.Null():
@@ -293,16 +300,20 @@ func (v Value) Raw(most int) json.RawMessage {
 	return bytes.Clone(v.Text)
 }
 
-// free refuses a value that holds NUL, which no column takes.
+// free refuses a value that holds NUL, which no column takes, or half of a surrogate pair, which many readers don't.
 func (v Value) free() bool {
-	if holdsNUL(v.Text) {
+	switch {
+	case holdsNUL(v.Text):
 		v.Wrong("must not hold NUL")
-		return false
+	case v.HoldsHalf():
+		v.Wrong("must not hold " + halfWrong)
+	default:
+		return true
 	}
-	return true
+	return false
 }
 
-// Whole is the value's own text, copied, of any length, without NUL; also of null.
+// Whole is the value's own text, copied, of any length, without NUL and halves of surrogate pairs; also of null.
 func (v Value) Whole() []byte {
 	v.free()
 	return bytes.Clone(v.Text)

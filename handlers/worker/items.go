@@ -48,7 +48,7 @@ func readItem(v body.Value) engine.ItemFailed {
 			m.Wrong("there is no such field")
 		case m.Null():
 		case name == "class":
-			f.Class = m.String(1, maxText)
+			f.Class = class(m)
 		default:
 			f.Message = evidence(m)
 		}

@@ -119,7 +119,9 @@ func readMark(v body.Value) *engine.MarkMove {
 	return mark
 }
 
-// sized copies an opaque value of at most most bytes; nil for null. What stands in it is the worker's own affair.
+// sized copies an opaque value of at most most bytes; nil for null. What stands in it is the worker's own affair; only half of
+// a surrogate pair, as a text has that was cut in the midst of a character, becomes U+FFFD: the work is done, and others that
+// read it could not read the rest.
 func sized(m body.Value, most int) json.RawMessage {
 	if m.Null() {
 		return nil
@@ -128,7 +130,7 @@ func sized(m body.Value, most int) json.RawMessage {
 		m.Wrong("must have at most %d bytes", most)
 		return nil
 	}
-	return append(json.RawMessage(nil), m.Text...)
+	return m.Mended()
 }
 
 func readError(v body.Value) *models.TaskError {
@@ -137,7 +139,7 @@ func readError(v body.Value) *models.TaskError {
 		switch {
 		case m.Null() && (name == "message" || name == "stack" || name == "provider_response"):
 		case name == "class":
-			e.Class = m.String(1, maxText)
+			e.Class = class(m)
 		case name == "message":
 			e.Message = evidence(m)
 		case name == "stack":
@@ -152,6 +154,15 @@ func readError(v body.Value) *models.TaskError {
 		e.Class = protocol.ClassInternal
 	}
 	return e
+}
+
+// class reads the class of an error; one that nobody knows counts as internal, however it is spelled.
+func class(m body.Value) string {
+	word := evidence(m)
+	if m.IsString() && (word == "" || len(word) > maxText) {
+		m.Wrong("must have 1 to %d bytes", maxText)
+	}
+	return word
 }
 
 // evidence reads a text that a program wrote: NUL is shown as U+FFFD, and what is too long is cut.

@@ -1,10 +1,29 @@
 package engine
 
 import (
+	"cmp"
 	"encoding/json"
 
 	"nightshift/models"
 )
+
+// HardSeconds is the hard timeout of tasks of a lane that name none: the lane's, else its kind's.
+func HardSeconds(d *models.LaneDefaults, kind models.KindName) int32 {
+	if d == nil {
+		return kind.DefaultHardSeconds()
+	}
+	return cmp.Or(d.HardSeconds, kind.DefaultHardSeconds())
+}
+
+// SoftInTime refuses a soft timeout that would never come: the task names no hard one, and the one that it gets passes first. A
+// run of a schedule is made all the same, for its lane may have been edited since.
+func SoftInTime(d *models.LaneDefaults, kind models.KindName, t *NewTask, at string) error {
+	hard := HardSeconds(d, kind)
+	if t.HardSeconds > 0 || t.SoftSeconds <= hard || !t.Schedule.IsZero() {
+		return nil
+	}
+	return models.Invalid(at+".timeout.soft_seconds", "must not be above the hard timeout, which is %d s in its lane: give hard_seconds too", hard)
+}
 
 // Fill gives a task what its lane has for those that say nothing themselves. What it gets is written down with the task: an
 // edit of the lane changes none that is there.

@@ -35,6 +35,9 @@ func (e *Engine) dry(s *Submit) *Submitted {
 		}
 		lane, err := e.route(s.Env, t.Lane, t.Class.Type, location(s.Single, i))
 		if err == nil {
+			if err := SoftInTime(lane.Defaults, lane.Kind, t, location(s.Single, i)); err != nil {
+				refuse(err)
+			}
 			Fill(lane.Defaults, t)
 			e.assign(s.Env, t, lane.Kind)
 		}

@@ -170,6 +170,7 @@ func (e *Engine) resolve(s *Submit) ([]placement, error) {
 		if p.lane, err = e.route(s.Env, t.Lane, t.Class.Type, at); err != nil {
 			return nil, err
 		}
+		late := SoftInTime(p.lane.Defaults, p.lane.Kind, t, at)
 		Fill(p.lane.Defaults, t)
 		if t.Model != nil || t.Class.Model != "" {
 			p.choice = e.assign(s.Env, t, p.lane.Kind)
@@ -189,6 +190,9 @@ func (e *Engine) resolve(s *Submit) ([]placement, error) {
 			return nil, err
 		}
 		if p.holder == nil {
+			if late != nil {
+				return nil, late
+			}
 			if err = e.mayAfford(s.Env, &t.Class, p.class, budget.Said(t.CostMicro, t.Tokens), at); err != nil {
 				return nil, err
 			}
