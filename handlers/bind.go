@@ -8,16 +8,19 @@ import (
 	"io"
 	"mime"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/gofiber/fiber/v2"
 
+	"nightshift/handlers/body"
 	"nightshift/models"
 )
 
-// Bind reads a JSON body into v, strictly: 415 for another content type, 400 invalid_json for none, broken JSON, a
-// doubled name or bad UTF-8, 422 for unknown fields, wrong types and NULs, with the place. Names are matched exactly.
+// Bind reads a JSON body into v, strictly: 415 for another content type, 400 invalid_json for none, broken JSON or bad UTF-8,
+// 422 for unknown fields, doubled names, wrong types, NULs and halves of surrogate pairs, with the place. Names are matched
+// exactly.
 func Bind(c *fiber.Ctx, v any) error {
 	body, err := ReadBody(c)
 	if err != nil {
@@ -91,13 +94,32 @@ func wantsJSON(c *fiber.Ctx) error {
 	return models.Errorf(models.UnsupportedMediaType, "send application/json in UTF-8, not %q", Shorten(given, 80))
 }
 
-// Unmarshal is the strict reading of Bind for a value whose place in the request is known.
+// Unmarshal is the strict reading of Bind for a value whose place in the request is known. What can't be read to its end is
+// unreadable, whatever rule it breaks before.
 func Unmarshal(location string, text []byte, v any) error {
-	err := json.Unmarshal(text, v, json.RejectUnknownMembers(true))
-	if err == nil && bytes.Contains(text, []byte(`\u0000`)) {
-		return findNUL(location, text)
+	if !utf8.Valid(text) {
+		return models.Errorf(models.InvalidJSON, "the body is not UTF-8")
 	}
-	return JSONError(location, err)
+	err := json.Unmarshal(text, v, json.RejectUnknownMembers(true), jsontext.AllowInvalidUTF8(true)) // halves of surrogate pairs: findBad names them
+	if err != nil {
+		if broken := syntax(text); broken != nil {
+			err = broken
+		}
+		return JSONError(location, err)
+	}
+	return findBad(location, text)
+}
+
+// syntax is what keeps a text from being JSON: nil where it is.
+func syntax(text []byte) error {
+	dec := jsontext.NewDecoder(bytes.NewReader(text), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	if err := dec.SkipValue(); err != nil {
+		return err
+	}
+	if _, err := dec.ReadToken(); !errors.Is(err, io.EOF) {
+		return models.Errorf(models.InvalidJSON, "something follows the JSON value")
+	}
+	return nil
 }
 
 // JSONError says what is wrong with a JSON text that go-json-experiment refused, as a caller should see it.
@@ -124,7 +146,7 @@ func JSONError(location string, err error) error {
 	case errors.As(err, &syntax):
 		where := location + Location(syntax.JSONPointer)
 		if errors.Is(syntax.Err, jsontext.ErrDuplicateName) {
-			return models.Errorf(models.InvalidJSON, "%s is given twice", where)
+			return models.Invalid(where, "is given twice")
 		}
 		return models.Errorf(models.InvalidJSON, "not valid JSON at byte %d, in %s", syntax.ByteOffset, where)
 	}
@@ -171,17 +193,34 @@ func Location(pointer jsontext.Pointer) string {
 	return out.String()
 }
 
-// findNUL names the first text with an escaped NUL, which no column can hold; a doubled backslash is none.
-func findNUL(location string, text []byte) error {
-	dec := jsontext.NewDecoder(bytes.NewReader(text))
+// findBad names the first text with an escape of NUL, which no column can hold (a doubled backslash is none), or of half a
+// surrogate pair, which stands for no character.
+func findBad(location string, text []byte) error {
+	if !bytes.Contains(text, []byte(`\u`)) {
+		return nil
+	}
+	dec := jsontext.NewDecoder(bytes.NewReader(text), jsontext.AllowInvalidUTF8(true))
 	for {
-		token, err := dec.ReadToken()
+		if dec.PeekKind() != '"' {
+			if _, err := dec.ReadToken(); err != nil {
+				return nil // the end: it was read as a whole before
+			}
+			continue
+		}
+		raw, err := dec.ReadValue()
 		if err != nil {
-			return nil // the end: it was read as a whole before
+			return nil
 		}
-		if token.Kind() == '"' && strings.IndexByte(token.String(), 0) >= 0 {
-			return models.Invalid(location+strings.ReplaceAll(Location(dec.StackPointer()), "\x00", `\u0000`), "a text can't hold the character NUL")
+		var said string
+		half := body.Value{Text: raw}.HoldsHalf()
+		if err := json.Unmarshal(raw, &said, jsontext.AllowInvalidUTF8(true)); err != nil || !half && strings.IndexByte(said, 0) < 0 {
+			continue
 		}
+		where := location + strings.ReplaceAll(Location(dec.StackPointer()), "\x00", `\u0000`)
+		if half {
+			return models.Invalid(where, "a text can't hold half of a surrogate pair")
+		}
+		return models.Invalid(where, "a text can't hold the character NUL")
 	}
 }
 

@@ -141,10 +141,7 @@ func (f *laneFields) merge(l *models.Lane) error {
 	}
 	f.Elastic.Into(&l.Elastic, false)
 	mergeDefaults(&k, f.Defaults, &l.Defaults)
-	if d := l.Defaults; d != nil && (f.Defaults.Given || f.Kind.Given) {
-		hard := engine.HardSeconds(d, l.Kind)
-		k.That(d.SoftSeconds <= hard, atDefaults+".timeout.soft_seconds", "must not be above hard_seconds, which is %d", hard)
-	}
+	softInTime(&k, f, l)
 	mergeYields(&k, f.YieldsTo, f.MaxHoldSeconds, &l.YieldsTo, &l.MaxHold)
 	if err := k.Err(); err != nil {
 		return err

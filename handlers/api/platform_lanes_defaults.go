@@ -6,6 +6,7 @@ import (
 
 	"nightshift/handlers"
 	"nightshift/models"
+	"nightshift/scheduler/engine"
 )
 
 // LaneDefaults are what tasks of a lane get that say nothing themselves.
@@ -87,6 +88,14 @@ func (f *timeoutFields) merge(k *handlers.Check, none bool, d *models.LaneDefaul
 	inSeconds(k, atDefaults+".timeout.soft_seconds", f.Soft, &d.SoftSeconds)
 	inSeconds(k, atDefaults+".timeout.hard_seconds", f.Hard, &d.HardSeconds)
 	inSeconds(k, atDefaults+".timeout.total_seconds", f.Total, &d.TotalSeconds)
+}
+
+// softInTime refuses a soft timeout of a lane that comes after the hard one, its own or its kind's.
+func softInTime(k *handlers.Check, f *laneFields, l *models.Lane) {
+	if d := l.Defaults; d != nil && (f.Defaults.Given || f.Kind.Given) {
+		hard := engine.HardSeconds(d, l.Kind)
+		k.That(d.SoftSeconds <= hard, atDefaults+".timeout.soft_seconds", "must not be above hard_seconds, which is %d", hard)
+	}
 }
 
 // merge is the policy that stands with what is given, over the usual one where none stands.

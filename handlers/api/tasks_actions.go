@@ -126,7 +126,11 @@ func (w *Work) retry(d *handlers.Deps, c *fiber.Ctx) error {
 		if err != nil {
 			return nil, err
 		}
-		return w.submitOne(d, c, task, once)
+		made, err := w.submitOne(d, c, task, once)
+		if err == nil && made.Status == fiber.StatusAccepted {
+			made.Status = fiber.StatusCreated // the mark of its lane's high water is for submits
+		}
+		return made, err
 	})
 }
 

@@ -338,6 +338,8 @@ func TestAnOverfullLaneAccepts(t *testing.T) {
 		t.Errorf("accepted %s", r.text)
 	}
 	s.want(s.call("POST", "/v1/tasks/batch", s.acme, map[string]any{"tasks": []any{task}}), 201, "")
+	s.want(s.call("POST", "/v1/tasks/"+r.str("id")+"/cancel", s.acme, nil), 200, "")
+	s.want(s.call("POST", "/v1/tasks/"+r.str("id")+"/retry", s.acme, nil), 201, "")
 }
 
 func TestAKeySubmitsToItsLanesOnly(t *testing.T) {

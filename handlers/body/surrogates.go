@@ -8,6 +8,8 @@ import (
 // An escape of half a surrogate pair is JSON and stands for no character: many readers refuse the whole text around it, so
 // that one value would make an answer that carries it unreadable.
 
+const halfWrong = "half of a surrogate pair"
+
 // HoldsHalf finds an escape of half a surrogate pair in the value.
 func (v Value) HoldsHalf() bool { return half(v.Text, 0) >= 0 }
 
@@ -53,4 +55,17 @@ func escaped(b []byte) int64 {
 		return -1
 	}
 	return n
+}
+
+// free refuses a value that holds NUL, which no column takes, or half of a surrogate pair, which many readers don't.
+func (v Value) free() bool {
+	switch {
+	case holdsNUL(v.Text):
+		v.Wrong("must not hold NUL")
+	case v.HoldsHalf():
+		v.Wrong("must not hold " + halfWrong)
+	default:
+		return true
+	}
+	return false
 }

@@ -132,8 +132,6 @@ func (v Value) Elements(f func(i int, e Value)) int {
 	return n
 }
 
-const halfWrong = "half of a surrogate pair"
-
 // String reads a string of least to most bytes without NUL and without halves of surrogate pairs.
 func (v Value) String(least, most int) string {
 	if !v.IsString() {
@@ -298,19 +296,6 @@ func (v Value) Raw(most int) json.RawMessage {
 		return nil
 	}
 	return bytes.Clone(v.Text)
-}
-
-// free refuses a value that holds NUL, which no column takes, or half of a surrogate pair, which many readers don't.
-func (v Value) free() bool {
-	switch {
-	case holdsNUL(v.Text):
-		v.Wrong("must not hold NUL")
-	case v.HoldsHalf():
-		v.Wrong("must not hold " + halfWrong)
-	default:
-		return true
-	}
-	return false
 }
 
 // Whole is the value's own text, copied, of any length, without NUL and halves of surrogate pairs; also of null.
