@@ -41,6 +41,19 @@ func TestForeignWorkersAndLeases(t *testing.T) {
 	d.same("a foreign lease in a beat", stranger.want(stranger.ask("/heartbeat", object{"leases": []any{object{"lease_token": token}}}), 200, "").str("leases.0.state"), "lost")
 	d.same("and in a result", stranger.report(token, "succeeded", nil).str("results.0.code"), "lease_lost")
 	d.same("after all that", d.task(a, id).str("state"), "running")
+	// Nor does a lease that has ended tell a stranger what became of it, or take what he says it used.
+	h.report(token, "succeeded", nil)
+	other := d.submit(a, object{"type": "x"})
+	_, back, _ := h.one()
+	h.report(back, "released", nil)
+	for _, ended := range []string{token, back} {
+		r := stranger.want(stranger.ask("/results", object{"results": []any{object{"lease_token": ended, "status": "succeeded", "usage": object{"tokens_in": 777}}}}), 200, "")
+		d.same("a foreign lease that has ended", strings.ReplaceAll(r.text, ended, ""), `{"results":[{"lease_token":"","accepted":false,"state":null,"code":"lease_lost","usage_recorded":false}]}`)
+	}
+	for _, task := range []string{id, other} {
+		d.same("what strangers say is in nobody's books", d.task(a, task).at("cost.tokens_in"), 0.0)
+	}
+	d.want(d.call("POST", "/v1/tasks/"+other+"/cancel", a, nil), 200, "")
 	if ids, _, _ := stranger.claim(10, 0); len(ids) > 0 {
 		t.Errorf("a tenant's worker got %v of another", ids)
 	}
