@@ -29,7 +29,7 @@ type Task struct {
 	Attempt      int32 // starts so far
 	AttemptsUsed int32 // what max_attempts limits
 	MaxAttempts  int32
-	LeasesLost   int32 // toward poison
+	LeasesLost   int32 // in this life: those toward poison, and UncountedLoss for each that is nobody's fault
 	Remaining    int32 // dependencies and children still open
 	Killed       int32 // edges that can no longer fire
 
@@ -61,6 +61,16 @@ type Task struct {
 	Tokens       int64   // it is expected to use a run, else 0
 	CostMicro    int64   // it is expected to cost a run, in millionths of a dollar; 0: nothing is said; Free: nothing
 }
+
+// UncountedLoss is what a lost lease adds to LeasesLost that does not count toward poison, because many were lost at once. No task
+// loses so many that count.
+const UncountedLoss = 1_000
+
+// Poisonous is how many lost leases count toward poison.
+func (t *Task) Poisonous() int32 { return t.LeasesLost % UncountedLoss }
+
+// AllLost is how many leases the task lost in this life.
+func (t *Task) AllLost() int32 { return t.Poisonous() + t.LeasesLost/UncountedLoss }
 
 // Free is the CostMicro of a task that is said to cost nothing.
 const Free = -1

@@ -101,3 +101,46 @@ func TestDeadLettersAreRedrivenAndDiscarded(t *testing.T) {
 	s.refused(s.call("POST", "/v1/dead-letters/discard", s.acme, `{"fingerprint":"`+fingerprint+`"}`), "body.reason")
 	s.refused(s.call("GET", "/v1/dead-letters/tasks?fingerprint="+strings.Repeat("Z", 32), s.acme, nil), "query.fingerprint")
 }
+
+// Why a dead letter stopped retrying is said as it was: of its total timeout, of its class's own attempts, of what its worker
+// reported.
+func TestADeadLetterSaysWhyItStopped(t *testing.T) {
+	s := newStage(t)
+	w := s.register(s.acme, nil)
+	policy := func(more map[string]any) map[string]any {
+		more["initial_delay_seconds"], more["jitter"] = 0, false
+		return map[string]any{"retry_policy": more}
+	}
+	for _, c := range []struct {
+		name, class, want, died string
+		task                    map[string]any
+		attempts                int
+	}{
+		{"its class has attempts of its own", "network", "its retry policy gives errors of the class network 2 attempts", "network", policy(map[string]any{"max_attempts": 1, "classes": map[string]any{"network": map[string]any{"max_attempts": 2}}}), 2},
+		{"all failed", "internal", "all of its 2 attempts failed", "internal", policy(map[string]any{"max_attempts": 2}), 2},
+		{"a class that a worker reports", "worker_lost", "all of its 1 attempt failed", "worker_lost", policy(map[string]any{"max_attempts": 1}), 1},
+		{"permanent", "not_found", "an error of the class not_found is not retried", "not_found", map[string]any{}, 1},
+		{"its time was over while it waited", "network", "all its attempts and waits took longer than its total timeout of 1 s", "timeout",
+			map[string]any{"timeout": map[string]any{"total_seconds": 1}, "retry_policy": map[string]any{"initial_delay_seconds": 600, "max_delay_seconds": 600, "jitter": false}}, 1},
+		{"its time was over while it ran", "", "all its attempts and waits took longer than its total timeout of 1 s", "timeout", map[string]any{"timeout": map[string]any{"total_seconds": 1}}, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			c.task["type"] = "why"
+			id := s.submit(s.acme, c.task).str("id")
+			for range c.attempts {
+				lease := w.claim(1, 20)[0]
+				if c.class != "" {
+					w.report(failed(lease, c.class))
+				}
+			}
+			s.await("the task is a dead letter", func() bool { return s.task(s.acme, id).str("state") == "dead_letter" })
+			d := s.want(s.call("GET", "/v1/dead-letters/tasks?limit=1", s.acme, nil), 200, "").rows("data")[0]
+			if d.str("id") != id || d.str("reason") != c.want || d.at("error").str("class") != c.died {
+				t.Errorf("%s: %s, of the class %s, want %s", d.str("id"), d.str("reason"), d.at("error").str("class"), c.want)
+			}
+			if e := s.task(s.acme, id).at("error"); e.str("class") != c.died || c.died == "timeout" && e.str("message") != c.want {
+				t.Errorf("the task's error: %v", e.body)
+			}
+		})
+	}
+}

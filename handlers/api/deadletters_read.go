@@ -10,6 +10,7 @@ import (
 	"nightshift/handlers/body"
 	"nightshift/models"
 	"nightshift/models/postgres"
+	"nightshift/scheduler/engine"
 )
 
 func (w *Work) deadLetterRoutes() []handlers.Route {
@@ -193,7 +194,7 @@ func (w *Work) evidence(c *fiber.Ctx, rows []postgres.TaskRow, in postgres.Inclu
 	digests, err := w.Reads.Digests(c.UserContext(), caller.Scope(), caller.Env, ids)
 	return func(row postgres.TaskRow) DeadView {
 		v := DeadView{
-			TaskView: *viewTask(&row, caller.Environment, in, nil), Fingerprint: fingerprintText(row.Fingerprint), Error: viewEvidence(row.Error),
+			TaskView: *viewTask(&row, caller.Environment, in, nil), Fingerprint: fingerprintText(row.Fingerprint), Error: viewEvidence(&row),
 			Reason: deadReason(&row), Attempts: []DeadAttemptView{},
 		}
 		for i := range attempts[row.ID] {
@@ -226,18 +227,31 @@ func viewDeadAttempt(a *models.Attempt) DeadAttemptView {
 
 // deadReason says why it stopped retrying.
 func deadReason(row *postgres.TaskRow) string {
+	most := row.MaxAttempts
+	policy := ParseInput(row.Input).RetryPolicy
+	ruled := policy != nil && policy.Classes[row.ErrorClass].MaxAttempts > 0
+	if ruled {
+		most = policy.Classes[row.ErrorClass].MaxAttempts
+	}
 	switch {
-	case row.ErrorClass == "worker_lost":
-		return "its worker was lost " + plural(int64(row.LeasesLost), "time")
+	case row.ErrorClass == "worker_lost" && row.LeasesLost > 0:
+		return "its worker was lost " + plural(int64(row.AllLost()), "time")
 	case row.Has(models.RetriesSpent):
 		return "its workflow's max_retries were used up: it would have been tried again"
-	case row.AttemptsUsed < row.MaxAttempts:
-		if policy := ParseInput(row.Input).RetryPolicy; policy != nil && policy.Classes[row.ErrorClass].MaxAttempts > 0 {
-			return "its retry policy gives errors of the class " + row.ErrorClass + " " + plural(int64(policy.Classes[row.ErrorClass].MaxAttempts), "attempt")
-		}
+	case outOfTime(row) || row.ErrorClass == "timeout" && row.TotalSeconds > 0 && row.AttemptsUsed < most:
+		return engine.TotalOver(row.TotalSeconds)
+	case ruled:
+		return "its retry policy gives errors of the class " + row.ErrorClass + " " + plural(int64(most), "attempt")
+	case row.AttemptsUsed < most:
 		return "an error of the class " + row.ErrorClass + " is not retried"
 	}
-	return "all of its " + plural(int64(row.MaxAttempts), "attempt") + " failed"
+	return "all of its " + plural(int64(most), "attempt") + " failed"
+}
+
+// outOfTime says that a task died of its total timeout, whether it ran then or waited to be tried again.
+func outOfTime(row *postgres.TaskRow) bool {
+	return row.ErrorClass == "timeout" && row.TotalSeconds > 0 &&
+		(row.Error == nil || row.Error.Class != "timeout" || row.Error.Message == engine.TotalOver(row.TotalSeconds))
 }
 
 // EvidenceView is what a worker said of its failure.
@@ -248,8 +262,12 @@ type EvidenceView struct {
 	ProviderResponse json.RawMessage `json:"provider_response"`
 }
 
-func viewEvidence(e *models.TaskError) *EvidenceView {
-	if e == nil {
+func viewEvidence(row *postgres.TaskRow) *EvidenceView {
+	e := row.Error
+	switch {
+	case outOfTime(row): // what its last attempt failed with stands with the attempts
+		return &EvidenceView{Class: row.ErrorClass, Message: engine.TotalOver(row.TotalSeconds)}
+	case e == nil:
 		return nil
 	}
 	return &EvidenceView{Class: e.Class, Message: e.Message, Stack: handlers.Null(e.Stack), ProviderResponse: e.ProviderResponse}

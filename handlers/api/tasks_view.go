@@ -211,6 +211,8 @@ func (v *TaskView) outcome(row *postgres.TaskRow, input *Input, environment stri
 	}
 	if row.State != models.Succeeded {
 		switch {
+		case outOfTime(row):
+			v.Error = &ErrorView{row.ErrorClass, engine.TotalOver(row.TotalSeconds)}
 		case row.Error != nil && (row.ErrorClass == row.Error.Class || unreported[row.ErrorClass] == ""):
 			v.Error = &ErrorView{row.Error.Class, row.Error.Message}
 		case row.ErrorClass != "":

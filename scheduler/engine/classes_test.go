@@ -96,7 +96,7 @@ func policyText(p models.RetryPolicy) []byte {
 }
 
 // TestLossesOfManyWorkersAreNobodysFault: three workers and half of all leases lost within one lease time count for no
-// task; a task alone dies of its third loss, and ten losses count whatever else was lost.
+// task; a task alone dies of its third loss.
 func TestLossesOfManyWorkersAreNobodysFault(t *testing.T) {
 	w := newWorld(t, engine.Config{})
 	var ids []models.ID
@@ -106,8 +106,8 @@ func TestLossesOfManyWorkersAreNobodysFault(t *testing.T) {
 	}
 	w.advance(35 * time.Second)
 	for _, id := range ids {
-		if row := w.row(id); row.State != models.Ready || row.LeasesLost != 0 || row.AttemptsUsed != 0 {
-			t.Fatalf("after a mass loss it is %s with %d losses", row.State, row.LeasesLost)
+		if row := w.row(id); row.State != models.Ready || row.Poisonous() != 0 || row.AllLost() != 1 || row.AttemptsUsed != 0 {
+			t.Fatalf("after a mass loss it is %s with %d losses, %d of which count", row.State, row.AllLost(), row.Poisonous())
 		}
 	}
 	alone := newWorld(t, engine.Config{})
@@ -125,6 +125,103 @@ func TestLossesOfManyWorkersAreNobodysFault(t *testing.T) {
 	alone.want(id, models.DeadLetter)
 	if row := alone.row(id); row.ErrorClass != "worker_lost" {
 		t.Errorf("it died of %s", row.ErrorClass)
+	}
+}
+
+// crowd gives n workers a task each.
+func (w *world) crowd(n int) (ids []models.ID, workers []models.Worker) {
+	for i := range n {
+		ids = append(ids, w.submit(w.task())...)
+		workers = append(workers, w.worker(fmt.Sprint("w", i)))
+		w.claim(workers[i], 1)
+	}
+	return ids, workers
+}
+
+// Half of all leases is a mass, and less is not: those that live are no part of what was lost.
+func TestHalfOfAllLeasesAreAMass(t *testing.T) {
+	for _, c := range []struct{ dead, living, counts int }{{3, 3, 0}, {4, 4, 0}, {3, 4, 1}, {2, 2, 1}} {
+		w := newWorld(t, engine.Config{})
+		ids, workers := w.crowd(c.dead + c.living)
+		for range 4 {
+			w.advance(10 * time.Second)
+			for _, id := range ids[c.dead:] {
+				row := w.row(id)
+				w.do(&engine.Command{Heartbeat: &engine.Heartbeat{Env: w.env, Task: id, Leases: []engine.Beat{{Token: row.Token, Task: models.TaskRef{Env: w.env, ID: id}}}}})
+			}
+		}
+		for i, id := range ids {
+			if row := w.row(id); i < c.dead && int(row.Poisonous()) != c.counts || i >= c.dead && row.State != models.Running {
+				t.Errorf("%d of %d lost: number %d is %s with %d losses that count, want %d", c.dead, len(workers), i, row.State, row.Poisonous(), c.counts)
+			}
+		}
+	}
+}
+
+// Ten losses count whatever else was lost. Suspensions, releases and what a redrive left behind are none.
+func TestTenLossesCountWhateverElseWasLost(t *testing.T) {
+	w := newWorld(t, engine.Config{})
+	id := w.submit(w.task(func(t *engine.NewTask) { t.Priority = 90 }))[0]
+	one := w.worker("one")
+	for range 12 {
+		r := ok(w.claim(one, 1)[0])
+		r.Outcome = models.AttemptReleased
+		w.settle(one, r)
+	}
+	w.do(&engine.Command{Retire: &engine.Retire{Worker: one.ID, Session: one.Session, Gone: true}})
+	w.submit(w.task(), w.task())
+	for n := int32(1); n <= 10; n++ {
+		if row := w.row(id); row.State != models.Ready || row.AllLost() != n-1 {
+			t.Fatalf("before mass loss %d it is %s with %d losses", n, row.State, row.AllLost())
+		}
+		for i := range 3 {
+			if got := w.claim(w.worker(fmt.Sprint(n, i)), 1); len(got) != 1 {
+				t.Fatalf("mass loss %d: worker %d got nothing", n, i)
+			}
+		}
+		w.advance(70 * time.Second)
+	}
+	if row := w.row(id); row.State != models.DeadLetter || row.Poisonous() != 0 || row.ErrorClass != "worker_lost" {
+		t.Fatalf("after ten losses it is %s with %d that count, of class %q", row.State, row.Poisonous(), row.ErrorClass)
+	}
+	w.do(&engine.Command{Redrive: &engine.Redrive{Env: w.env, Task: id, Reason: "again"}})
+	if row := w.row(id); row.LeasesLost != 0 {
+		t.Errorf("another life begins with %d losses", row.LeasesLost)
+	}
+}
+
+// A worker that is started anew each time its task ends it says nothing of its lease, which is lost: the third time the task is
+// a dead letter. What it lists goes on.
+func TestATaskThatEndsItsWorkerIsPoisonHoweverSoonThatComesAgain(t *testing.T) {
+	w := newWorld(t, engine.Config{})
+	id := w.submit(w.task())[0]
+	worker := w.worker("one")
+	for n := int32(1); n <= 3; n++ {
+		leases := w.claim(worker, 1)
+		if len(leases) != 1 {
+			t.Fatalf("life %d does not start", n)
+		}
+		again := worker
+		again.Session = w.id()
+		worker = *w.do(&engine.Command{Register: &engine.Register{Worker: again, Leases: []models.ID{leases[0].Row.Token}}}).Worker
+		w.want(id, models.Running)
+		w.advance(65 * time.Second / 3) // no more than two in a minute
+		again.Session = w.id()
+		worker = *w.do(&engine.Command{Register: &engine.Register{Worker: again}}).Worker
+		if row := w.row(id); row.Poisonous() != n || row.AttemptsUsed != 0 {
+			t.Fatalf("after loss %d: %d count, %d attempts used", n, row.Poisonous(), row.AttemptsUsed)
+		}
+		if late := w.settle(worker, ok(leases[0]))[0]; late.Accepted || late.Code != models.LeaseLost {
+			t.Fatalf("a report of what was lost: %+v", late)
+		}
+		w.advance(65 * time.Second)
+	}
+	w.want(id, models.DeadLetter)
+	if row := w.row(id); row.ErrorClass != "worker_lost" {
+		t.Errorf("it died of %s", row.ErrorClass)
+	}
+	if lost := w.stats().LeasesLost; lost["replaced"] != 3 || lost["silent"] != 0 {
+		t.Errorf("lost leases by cause: %v", lost)
 	}
 }
 

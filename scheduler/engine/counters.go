@@ -97,10 +97,7 @@ func (e *Engine) note(what tally, row *models.Task) {
 func (e *Engine) noteRun(a *models.Attempt, kind models.KindName, told int64) {
 	r := run{kind: kind, seconds: a.FinishedAt.Sub(a.StartedAt).Seconds(), model: a.Model, usage: a.Usage, told: max(0, told)}
 	e.b.notes.runs = append(e.b.notes.runs, r)
-	switch a.Outcome {
-	case models.AttemptLost:
-		e.b.notes.lost[lostSilent]++
-	case models.AttemptTimedOut:
+	if a.Outcome == models.AttemptTimedOut {
 		e.b.notes.lost[lostTimedOut]++
 	}
 }

@@ -7,7 +7,9 @@ import (
 	"nightshift/scheduler/board"
 )
 
-// register makes a worker known, or gives an instance that comes again a new session; its leases go back unless listed.
+// register makes a worker known, or gives an instance that comes again a new session; its leases go back unless listed. Whoever
+// stops in order gives back what it has before: what is left is lost, and a task that ends its worker each time is poison however
+// soon that comes again.
 func (e *Engine) register(cmd *Command) (*Answer, error) {
 	r := cmd.Register
 	row := r.Worker
@@ -27,15 +29,16 @@ func (e *Engine) register(cmd *Command) (*Answer, error) {
 		return nil, models.Errorf(models.InstanceConflict, "the instance %q was registered three times within a minute: two processes use one instance_id", row.Instance)
 	}
 	row.ID, row.CreatedAt, row.Replaced = old.ID, old.CreatedAt, append(recent, e.now)
-	for _, lease := range slices.Clone(old.Leases) {
+	var lost []*board.Lease
+	for _, lease := range old.Leases {
 		if slices.Contains(r.Leases, lease.Row().Token) {
 			lease.Until = e.now.Add(models.Seconds(int(row.LeaseSeconds)))
 			lease.Confirmed = true
 			continue
 		}
-		e.b.notes.lost[lostReplaced]++
-		e.release(lease, nil)
+		lost = append(lost, lease)
 	}
+	e.loseAll(lost, lostReplaced)
 	e.joined(row)
 	return &Answer{Worker: &row}, nil
 }

@@ -1,10 +1,8 @@
 package engine
 
 import (
-	"crypto/sha256"
 	"encoding/json"
 	"slices"
-	"strings"
 	"time"
 
 	"nightshift/models"
@@ -290,22 +288,4 @@ func resultOf(r *Result) json.RawMessage {
 		return r.Result
 	}
 	return nil
-}
-
-// fingerprint groups dead letters that died of the same: type, class, message without its numbers, and the top frame.
-func fingerprint(taskType string, failure *models.TaskError) models.ID {
-	frame, _, _ := strings.Cut(strings.TrimSpace(failure.Stack), "\n")
-	sum := sha256.Sum256([]byte(strings.Join([]string{taskType, failure.Class, normalise(failure.Message), normalise(frame)}, "\x00")))
-	return models.ID(sum[:16])
-}
-
-// normalise replaces what differs between two failures of one cause: words with digits in them, and what is quoted.
-func normalise(message string) string {
-	words := strings.Fields(message)
-	for i, w := range words {
-		if strings.ContainsAny(w, "0123456789") || strings.ContainsAny(w, `"'/`+"`") {
-			words[i] = "·"
-		}
-	}
-	return strings.Join(words, " ")
 }

@@ -18,6 +18,12 @@ const (
 // estimatesAtOnce bounds how many histograms are saved in one batch.
 const estimatesAtOnce = 500
 
+// poisonous is how many lost leases make a task a dead letter, mostLost how many do whatever else was lost with them.
+const (
+	poisonous = 3
+	mostLost  = 10
+)
+
 // loss is one lease that ended without a report.
 type loss struct {
 	at     models.Instant
@@ -85,6 +91,7 @@ func (e *Engine) sweepLeases() {
 		ran := e.now - row.StartedAt
 		switch {
 		case row.State == models.CancelRequested && e.now-row.CancelAt >= cancelGrace:
+			e.b.notes.lost[lostSilent]++
 			e.cancelled(lease, models.Gone, models.AttemptLost, nil)
 		case row.TotalUntil > 0 && row.TotalUntil <= e.now && row.State == models.Running:
 			c, charged := e.endAttempt(lease, models.AttemptTimedOut, totalOver(row), nil)
@@ -99,12 +106,23 @@ func (e *Engine) sweepLeases() {
 			e.event(e.enlist(row), "task.soft_timeout")
 		}
 	}
+	e.loseAll(lost, lostSilent)
+}
+
+var whyLost = map[cause]string{
+	lostSilent:   "the worker was silent until its lease ended",
+	lostReplaced: "the worker was started anew without it",
+}
+
+// loseAll ends leases of which their workers say nothing any more.
+func (e *Engine) loseAll(lost []*board.Lease, why cause) {
+	e.b.notes.lost[why] += int64(len(lost))
 	for _, lease := range lost {
 		e.losses = append(e.losses, loss{at: e.now, worker: lease.Row().Worker})
 	}
-	mass := e.massLoss()
+	mass := e.massLoss(len(e.board.Leases) - len(lost))
 	for _, lease := range lost {
-		e.lose(lease, mass)
+		e.lose(lease, mass, whyLost[why])
 	}
 }
 
@@ -120,7 +138,12 @@ func (e *Engine) sortedLeases() []*board.Lease {
 }
 
 func totalOver(row *models.Task) *models.TaskError {
-	return &models.TaskError{Class: "timeout", Message: fmt.Sprintf("all its attempts and waits took longer than its total timeout of %d s", row.TotalSeconds)}
+	return &models.TaskError{Class: "timeout", Message: TotalOver(row.TotalSeconds)}
+}
+
+// TotalOver says that the time for all attempts of a task is over.
+func TotalOver(seconds int32) string {
+	return fmt.Sprintf("all its attempts and waits took longer than its total timeout of %d s", seconds)
 }
 
 // outOfTime ends a task whose time for all attempts is over: no retry follows.
@@ -149,30 +172,30 @@ func (e *Engine) timeOut(lease *board.Lease) {
 }
 
 // massLoss says that so much was lost at once that the fault is not the tasks': at least three workers and half of all
-// leases within one lease time.
-func (e *Engine) massLoss() bool {
+// leases within one lease time. Living are those that are left.
+func (e *Engine) massLoss(living int) bool {
 	e.losses = slices.DeleteFunc(e.losses, func(l loss) bool { return e.now-l.at > 30_000_000 })
 	workers := map[models.ID]bool{}
 	for _, l := range e.losses {
 		workers[l.worker] = true
 	}
-	return len(workers) >= 3 && 2*len(e.losses) >= len(e.board.Leases)+len(e.losses)
+	return len(workers) >= 3 && len(e.losses) >= living
 }
 
 // lose ends a lease without a report: the task is ready again at once, or, having lost too many, a dead letter.
-func (e *Engine) lose(lease *board.Lease, mass bool) {
+func (e *Engine) lose(lease *board.Lease, mass bool, why string) {
 	if lease.Row().State == models.CancelRequested {
 		e.cancelled(lease, models.Gone, models.AttemptLost, nil)
 		return
 	}
 	worker := lease.Row().Worker
-	failure := &models.TaskError{Class: "worker_lost", Message: "the worker was silent until its lease ended"}
+	failure := &models.TaskError{Class: "worker_lost", Message: why}
 	c, charged := e.endAttempt(lease, models.AttemptLost, failure, nil)
-	if !mass {
-		c.row.LeasesLost++
+	if c.row.LeasesLost++; mass {
+		c.row.LeasesLost += models.UncountedLoss - 1
 	}
 	c.row.ErrorClass = failure.Class
-	if c.row.LeasesLost >= 3 || c.row.Attempt-c.row.AttemptsUsed >= 10 && mass {
+	if c.row.Poisonous() >= poisonous || c.row.AllLost() >= mostLost {
 		ev := e.giveUp(c, models.Gone, failure)
 		ev.Pool, ev.Charged = lease.Pool, charged
 		return
