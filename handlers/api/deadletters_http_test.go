@@ -120,8 +120,11 @@ func TestADeadLetterSaysWhyItStopped(t *testing.T) {
 		{"all failed", "internal", "all of its 2 attempts failed", "internal", policy(map[string]any{"max_attempts": 2}), 2},
 		{"a class that a worker reports", "worker_lost", "all of its 1 attempt failed", "worker_lost", policy(map[string]any{"max_attempts": 1}), 1},
 		{"permanent", "not_found", "an error of the class not_found is not retried", "not_found", map[string]any{}, 1},
-		{"its time was over while it waited", "network", "all its attempts and waits took longer than its total timeout of 1 s", "timeout",
-			map[string]any{"timeout": map[string]any{"total_seconds": 1}, "retry_policy": map[string]any{"initial_delay_seconds": 600, "max_delay_seconds": 600, "jitter": false}}, 1},
+		{
+			"its time was over while it waited", "network", "all its attempts and waits took longer than its total timeout of 1 s", "timeout",
+			map[string]any{"timeout": map[string]any{"total_seconds": 1}, "retry_policy": map[string]any{"initial_delay_seconds": 600, "max_delay_seconds": 600, "jitter": false}},
+			1,
+		},
 		{"its time was over while it ran", "", "all its attempts and waits took longer than its total timeout of 1 s", "timeout", map[string]any{"timeout": map[string]any{"total_seconds": 1}}, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {

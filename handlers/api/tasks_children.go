@@ -1,6 +1,9 @@
 package api
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/gofiber/fiber/v2"
 
 	"nightshift/handlers"
@@ -29,7 +32,7 @@ type ChildInput struct {
 
 // ChildrenInput is the body of a spawn.
 type ChildrenInput struct {
-	Tasks []ChildInput `json:"tasks" required:"true" doc:"depends_on names siblings of the same body by their keys"`
+	Tasks []ChildInput `json:"tasks" required:"true" doc:"depends_on names siblings by their keys, of the same body or spawned before; or any task by its id that does not wait for the parent"`
 }
 
 // ChildRow is a child as it stands.
@@ -121,7 +124,93 @@ func (w *Work) readChildren(d *handlers.Deps, c *fiber.Ctx, parent models.TaskRe
 	f := &flowReader{tasks: reader(d, c), at: "body"}
 	f.tasks.env, f.tasks.graph, f.tasks.children, f.tasks.lanes = parent.Env, dag.New(), true, nil
 	f.tasks.priority = engine.ParentsPriority
-	return readList(f, text)
+	tasks, err := readList(f, text)
+	if err == nil {
+		err = w.siblings(c, f, parent, tasks)
+	}
+	if err == nil {
+		err = f.sound()
+	}
+	if err == nil {
+		err = w.endsSomeday(c, parent, tasks)
+	}
+	return tasks, err
+}
+
+// siblings finds what the children of a body wait for by keys that stand in none of its tasks: children that were spawned before.
+func (w *Work) siblings(c *fiber.Ctx, f *flowReader, parent models.TaskRef, tasks []engine.NewTask) error {
+	g := f.tasks.graph
+	nodes := g.Undeclared()
+	if len(nodes) == 0 {
+		return nil
+	}
+	keys := make([]string, len(nodes))
+	for i, n := range nodes {
+		keys[i] = g.Key(n)
+	}
+	found, err := w.Reads.Siblings(c.UserContext(), parent, keys)
+	if err != nil {
+		return err
+	}
+	known := map[models.ID]models.ID{}
+	for i, n := range nodes {
+		if id, there := found[keys[i]]; there {
+			g.Stands(n)
+			known[f.tasks.idOf(n)] = id
+		}
+	}
+	for i := range tasks {
+		for j, d := range tasks[i].DependsOn {
+			if id, there := known[d.Task]; there {
+				tasks[i].DependsOn[j].Task = id
+			}
+		}
+	}
+	return nil
+}
+
+// endsSomeday refuses children whose parent would wait for them while they wait, however far, for their parent.
+func (w *Work) endsSomeday(c *fiber.Ctx, parent models.TaskRef, tasks []engine.NewTask) error {
+	at := make(map[models.ID]int, len(tasks))
+	awaited, next := map[int]bool{}, []int{}
+	for i := range tasks {
+		if at[tasks[i].ID] = i; !tasks[i].Detach {
+			awaited[i], next = true, append(next, i)
+		}
+	}
+	outside := map[models.ID]int{} // with the first that waits for it
+	for len(next) > 0 {
+		i := next[0]
+		next = next[1:]
+		for _, d := range tasks[i].DependsOn {
+			j, inside := at[d.Task]
+			switch _, seen := outside[d.Task]; {
+			case inside && !awaited[j]:
+				awaited[j], next = true, append(next, j)
+			case !inside && !seen:
+				outside[d.Task] = i
+			}
+		}
+	}
+	ids := slices.SortedFunc(maps.Keys(outside), models.ID.Compare)
+	if len(ids) == 0 {
+		return nil
+	}
+	if waits, err := w.Reads.WaitsFor(c.UserContext(), ids, parent); err != nil || !waits {
+		return err
+	}
+	for _, id := range ids {
+		waits, err := w.Reads.WaitsFor(c.UserContext(), []models.ID{id}, parent)
+		if err != nil {
+			return err
+		}
+		if waits {
+			p := &body.Problems{}
+			p.Addf(body.Dot(body.At("body.tasks", outside[id]), "depends_on"), "%s waits for the task that spawns it, which would wait for this one: neither would ever end", id.Text(models.TaskPrefix))
+			return p.Err(models.InvalidDAG)
+		}
+	}
+	return nil
 }
 
 // readList reads a body that is a list of few tasks.
@@ -151,10 +240,7 @@ func readList(f *flowReader, text []byte) ([]engine.NewTask, error) {
 	if !given {
 		p.Addf("body.tasks", "is required, with at least one task")
 	}
-	if err := f.tasks.err(); err != nil {
-		return nil, err
-	}
-	return tasks, f.sound()
+	return tasks, f.tasks.err()
 }
 
 // children lists what a task spawned.

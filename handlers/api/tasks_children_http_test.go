@@ -73,10 +73,57 @@ func TestChildrenOverHTTP(t *testing.T) {
 	}
 }
 
+// Children may wait for those that were spawned before, by key or id, and for any task; not for one that waits for their parent.
+func TestChildrenWaitForWhatIsThereOverHTTP(t *testing.T) {
+	s := newStage(t)
+	w := s.register(s.acme, nil)
+	over := s.submit(s.acme, map[string]any{"type": "over"}).str("id")
+	w.report(map[string]any{"lease_token": w.claim(1, 5)[0].str("lease_token"), "status": "succeeded"})
+	far := s.submit(s.acme, map[string]any{"type": "far", "delay_seconds": 3600}).str("id")
+	flow := s.want(s.call("POST", "/v1/workflows", s.acme, `{"name":"agent","tasks":[{"key":"root","type":"a"},{"key":"last","type":"z","depends_on":["root"]}]}`), 201, "")
+	lease := w.claim(1, 5)[0]
+	root, last := lease.str("task_id"), flow.at("tasks").str("last")
+	spawn := func(tasks ...map[string]any) reply {
+		for i := range tasks {
+			tasks[i]["type"] = "b"
+		}
+		return s.call("POST", "/v1/tasks/"+root+"/children", s.acme, map[string]any{"tasks": tasks}, "Nightshift-Lease", lease.str("lease_token"))
+	}
+	child := func(key string, on ...any) map[string]any { return map[string]any{"key": key, "depends_on": on} }
+	detached := func(key string, on ...any) map[string]any { c := child(key, on...); c["detach"] = true; return c }
+	plan := s.want(spawn(child("plan")), 201, "").rows("data")[0].str("id")
+	for key, on := range map[string]any{"by-key": "plan", "by-object": map[string]any{"key": "plan", "on": "finished"}, "by-id": plan} {
+		row := s.want(spawn(child(key, on)), 201, "").rows("data")[0]
+		if task := s.task(s.acme, row.str("id")); row.str("state") != "pending" || task.num("remaining_dependencies") != 1 || task.rows("depends_on")[0].str("task") != plan {
+			t.Errorf("%s waits for %v", key, task.body["depends_on"])
+		}
+	}
+	if row := s.want(spawn(child("ended", over)), 201, "").rows("data")[0]; row.str("state") != "ready" {
+		t.Errorf("waiting for what has succeeded it is %s", row.str("state"))
+	}
+	s.want(spawn(child("later", map[string]any{"task": far})), 201, "")
+	s.want(spawn(child("x", "nobody")), 422, "invalid_dag")
+	s.refused(spawn(child("x", "task_01jc0000000000000000000000")), "body.tasks[0].depends_on[0]")
+	s.want(spawn(detached("cleanup", root)), 201, "")
+	for name, tasks := range map[string][]map[string]any{
+		"its parent":                          {child("x", root)},
+		"what waits for its parent":           {child("w"), child("x", last)},
+		"one on its own that waits for it":    {child("x", "cleanup")},
+		"one of its body that waits for that": {detached("d", last), child("x", "d")},
+	} {
+		if r := s.want(spawn(tasks...), 422, "invalid_dag"); !strings.Contains(r.text, "neither would ever end") {
+			t.Errorf("waiting for %s: %s", name, r.text)
+		}
+	}
+	if rows := s.want(s.call("GET", "/v1/tasks/"+root+"/children?count=true", s.acme, nil), 200, ""); rows.at("total").num("value") != 7 {
+		t.Errorf("children: %s", rows.text)
+	}
+}
+
 func TestAWorkflowsBudgetStopsChildrenOverHTTP(t *testing.T) {
 	s := newStage(t)
 	w := s.register(s.acme, nil)
-	s.want(s.call("POST", "/v1/workflows", s.acme, `{"name":"agent","budget":{"max_tasks":3,"max_depth":1},"tasks":[{"key":"root","type":"a"}]}`), 201, "")
+	flow := s.want(s.call("POST", "/v1/workflows", s.acme, `{"name":"agent","budget":{"max_tasks":3,"max_depth":1},"tasks":[{"key":"root","type":"a"}]}`), 201, "")
 	lease := w.claim(1, 5)[0]
 	spawn := func(at, token, key string) reply {
 		return s.call("POST", "/v1/tasks/"+at+"/children", s.acme, fmt.Sprintf(`{"tasks":[{"key":%q,"type":"b"}]}`, key), "Nightshift-Lease", token)
@@ -88,6 +135,15 @@ func TestAWorkflowsBudgetStopsChildrenOverHTTP(t *testing.T) {
 	s.want(spawn(root, token, "one"), 200, "")
 	child := w.claim(1, 5)[0]
 	s.want(spawn(child.str("task_id"), child.str("lease_token"), "deep"), 409, "workflow_budget_exceeded")
+	raised := s.want(s.call("PATCH", "/v1/workflows/"+flow.str("id"), s.acme, `{"budget":{"max_tasks":4,"max_depth":2}}`), 200, "")
+	if used := raised.at("budget").at("used"); used.num("depth") != 1 || used.num("tasks") != 3 {
+		t.Errorf("used: %v", used.body)
+	}
+	s.want(spawn(child.str("task_id"), child.str("lease_token"), "deep"), 201, "")
+	b := s.want(s.call("GET", "/v1/workflows/"+flow.str("id"), s.acme, nil), 200, "").at("budget")
+	if b.at("used").num("depth") != 2 || b.at("left").num("depth") != 0 || b.at("left").num("tasks") != 0 {
+		t.Errorf("a grandchild deep: %v", b.body)
+	}
 }
 
 func TestATasksOwnBudgetStopsWhatItSpawns(t *testing.T) {

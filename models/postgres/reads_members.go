@@ -49,6 +49,33 @@ func (r *Reads) Member(ctx context.Context, scope Scope, env int32, flow models.
 	return id, err
 }
 
+// Siblings finds children of a task by their keys; keys that none has are left out.
+func (r *Reads) Siblings(ctx context.Context, parent models.TaskRef, keys []string) (found map[string]models.ID, err error) {
+	found = map[string]models.ID{}
+	err = r.db.Platform().Read(ctx, func(tx pgx.Tx) error {
+		rows, err := tx.Query(ctx, `SELECT key, id FROM tasks WHERE env = $1 AND parent = $2 AND parent IS NOT NULL AND key = ANY ($3)`, parent.Env, idArg(parent.ID), keys)
+		if err != nil {
+			return err
+		}
+		var m Member
+		_, err = pgx.ForEachRow(rows, []any{&m.Key, idTo(&m.ID)}, func() error { found[m.Key] = m.ID; return nil })
+		return err
+	})
+	return found, peopleError(err)
+}
+
+// WaitsFor says whether one of some tasks waits for another one, however far: for what it depends on, and for its children. Each of
+// them waits for itself.
+func (r *Reads) WaitsFor(ctx context.Context, tasks []models.ID, target models.TaskRef) (waits bool, err error) {
+	err = r.db.Platform().Read(ctx, func(tx pgx.Tx) error {
+		return tx.QueryRow(ctx, `WITH RECURSIVE before (id) AS (
+				SELECT unnest($2::uuid[]) UNION
+				SELECT e.from_task FROM before b JOIN edges e ON e.env = $1 AND e.to_task = b.id AND e.state <> 1 AND e.state <> 2)
+			SELECT EXISTS (SELECT FROM before WHERE id = $3)`, target.Env, idArgs(tasks), idArg(target.ID)).Scan(&waits)
+	})
+	return waits, peopleError(err)
+}
+
 // DeadDependencies are the dead letters that a task still waits for, at most a few: their keys, or their ids where they have
 // none.
 func (r *Reads) DeadDependencies(ctx context.Context, scope Scope, env int32, id models.ID) (names []string, err error) {

@@ -129,14 +129,16 @@ func (r *Reads) Workflow(ctx context.Context, scope Scope, env int32, id models.
 	return v, err
 }
 
-// countStates replaces the saved counts by those of the tasks; staged rows count as pending.
+// countStates replaces the saved counts, and how deep the workflow has grown, by those of the tasks; staged rows count as pending.
 func countStates(ctx context.Context, tx pgx.Tx, v *models.Workflow) error {
 	rows, err := tx.Query(ctx, `SELECT t.state, count(*) FROM tasks t WHERE t.env = $1 AND t.workflow = $2 AND `+shown+` GROUP BY t.state`, v.Env, idArg(v.ID))
 	if err != nil {
 		return err
 	}
-	v.Counts, err = collectCounts(rows)
-	return err
+	if v.Counts, err = collectCounts(rows); err != nil {
+		return err
+	}
+	return tx.QueryRow(ctx, `SELECT coalesce(max(t.depth), 0) FROM tasks t WHERE t.env = $1 AND t.workflow = $2 AND `+shown, v.Env, idArg(v.ID)).Scan(&v.Depth)
 }
 
 // GraphNode is one task of a workflow as its graph shows it.

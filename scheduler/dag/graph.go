@@ -71,6 +71,19 @@ func (g *Graph) Mention(task Node, key string) Node {
 	return n
 }
 
+// Undeclared are the nodes that have been mentioned alone so far.
+func (g *Graph) Undeclared() (nodes []Node) {
+	for n, p := range g.position {
+		if p < 0 {
+			nodes = append(nodes, Node(n))
+		}
+	}
+	return nodes
+}
+
+// Stands says that the task of a node stands outside the body.
+func (g *Graph) Stands(n Node) { g.position[n] = g.declared }
+
 // Faulty says that something is wrong already, before all has been read.
 func (g *Graph) Faulty() bool { return len(g.faults) > 0 }
 

@@ -13,7 +13,7 @@ type Spawn struct {
 	Token models.ID `json:"token"`
 	// Session is what the worker sent along, zero when nothing: it must hold the lease.
 	Session models.ID `json:"session,omitzero"`
-	Tasks   []NewTask `json:"tasks"` // each with its Key; what they depend on stands among them
+	Tasks   []NewTask `json:"tasks"` // each with its Key; the edge has seen to it that none waits for who waits for it
 }
 
 // MostDepth is how deep a tree of tasks may grow where no budget says less.
@@ -22,6 +22,14 @@ const MostDepth = 100
 func (e *Engine) needSpawn(n *models.Need, x *Spawn) {
 	for i := range x.Tasks {
 		n.Children = append(n.Children, models.ChildRef{Env: x.Env, Parent: x.Task, Key: x.Tasks[i].Key})
+	}
+	inside := members(&Submit{Tasks: x.Tasks})
+	for i := range x.Tasks {
+		for _, d := range x.Tasks[i].DependsOn {
+			if !inside[d.Task] {
+				n.Tasks = append(n.Tasks, models.TaskRef{Env: x.Env, ID: d.Task})
+			}
+		}
 	}
 	if lease := e.board.Leases[x.Token]; lease != nil && !lease.Row().Workflow.IsZero() {
 		e.needFlow(n, models.TaskRef{Env: lease.Row().Env, ID: lease.Row().Workflow})
