@@ -72,13 +72,15 @@ type Board struct {
 	openings    openings
 	shut        shutFlows
 	clocks      map[clockID]*fair.Clock
+	kindClocks  map[string]*fair.Clock // by pool: of kinds, not of tenants
 	timers      timerHeap
 	horizon     models.Instant // every timer up to here is held
 	entries     int            // in windows
 	hungry      []*Line        // of which something was taken
 	ready       [4]int64
 	parked      int64
-	uses        map[int32]*Use // by tenant
+	present     map[int32]map[int32]int64 // by environment and class: lines, and tasks behind gates
+	uses        map[int32]*Use            // by tenant
 	grants      map[int32]*models.Grants
 	types       map[typeID]*TypeUse
 	typesIn     map[int32]int   // an environment's
@@ -132,9 +134,9 @@ func New(limits Limits) *Board {
 		Limits: limits, Tenants: map[int32]*models.Tenant{}, Envs: map[int32]*models.Environment{}, Lanes: map[int32]*Lane{},
 		Classes: map[int32]*models.Class{}, Workers: map[models.ID]*Worker{}, Leases: map[models.ID]*Lease{}, Pools: map[string]*Pool{},
 		lanesByName: map[laneName]int32{}, lanesOf: map[int32][]*Lane{}, classes: map[string]int32{}, instances: map[instance]*Worker{}, held: map[models.ID]*Entry{},
-		lines: map[models.LineID]*Line{}, keys: map[KeyID]*Key{}, touched: map[KeyID]bool{}, parkedAt: map[queueID]*queue{},
+		lines: map[models.LineID]*Line{}, present: map[int32]map[int32]int64{}, keys: map[KeyID]*Key{}, touched: map[KeyID]bool{}, parkedAt: map[queueID]*queue{},
 		keeps: map[models.ID]*keep{}, rateLimits: map[models.RateRef]*models.RateLimit{},
-		shut: shutFlows{map[models.ID]models.FlowGate{}, map[models.ID]int64{}}, clocks: map[clockID]*fair.Clock{},
+		shut: shutFlows{map[models.ID]models.FlowGate{}, map[models.ID]int64{}}, clocks: map[clockID]*fair.Clock{}, kindClocks: map[string]*fair.Clock{},
 		uses: map[int32]*Use{}, grants: map[int32]*models.Grants{}, types: map[typeID]*TypeUse{}, typesIn: map[int32]int{}, spenders: map[int32]bool{}, timed: map[int32]*Lane{}, nextHours: never, money: newAccounts(), laneRules: map[int32][]*Rule{},
 		models: newModelRooms(),
 	}
@@ -223,17 +225,6 @@ func (b *Board) PutClass(c models.Class) {
 // ClassNumber finds a class by its requirements; 0: it is new.
 func (b *Board) ClassNumber(c models.Class) int32 { return b.classes[c.Digest()] }
 
-// LiveClasses counts the distinct classes with ready or running tasks in an environment.
-func (b *Board) LiveClasses(env int32) int {
-	seen := map[int32]bool{}
-	for id := range b.lines { // any order: a count
-		if id.Env == env {
-			seen[id.Class] = true
-		}
-	}
-	return len(seen)
-}
-
 // TenantOf is the tenant of an environment, 0 when there is none.
 func (b *Board) TenantOf(env int32) int32 {
 	if e := b.Envs[env]; e != nil {
@@ -276,7 +267,7 @@ func (b *Board) Virtuals() []models.Virtual {
 // KeepClocks takes over the clocks of the board before: virtual times outlive a rebuild inside one process. What is on
 // offer already is ordered by them from now on.
 func (b *Board) KeepClocks(old *Board) {
-	b.clocks = old.clocks
+	b.clocks, b.kindClocks = old.clocks, old.kindClocks
 	for _, m := range b.makes {
 		m.reclock(b)
 	}
@@ -342,20 +333,4 @@ func (r *Rate) PerSecond(now models.Instant) float64 {
 		sum += n
 	}
 	return float64(sum) / 10
-}
-
-// ClassesOf lists the classes with ready tasks in an environment.
-func (b *Board) ClassesOf(env int32) []*models.Class {
-	seen := map[int32]bool{}
-	for id := range b.lines { // any order: a set
-		if id.Env == env {
-			seen[id.Class] = true
-		}
-	}
-	var out []*models.Class
-	for n := range seen { // any order: sorted below
-		out = append(out, b.Classes[n])
-	}
-	slices.SortFunc(out, func(a, b *models.Class) int { return cmp.Compare(a.Number, b.Number) })
-	return out
 }

@@ -48,6 +48,8 @@ type gate struct {
 	says   func(b *Board, p *standing, now models.Instant) string
 	// opens is when it lets the next through by itself, where that is known.
 	opens func(b *Board, p *standing, now models.Instant) models.Instant
+	// frees says that it opens as what runs ends: a limit of what may run at once.
+	frees bool
 	// tenantWide gates take the tenant's stands away rather than its lines off offer.
 	tenantWide bool
 	// byPool gates are judged for each worker by itself; here they are shut when they are for all that could run the place.
@@ -90,7 +92,7 @@ var gates = [...]gate{
 	}, says: func(b *Board, p *standing, _ models.Instant) string {
 		return b.heldEverywhere(p).Says(b)
 	}},
-	{reason: "lane_limit", shut: func(b *Board, p *standing) bool {
+	{reason: "lane_limit", frees: true, shut: func(b *Board, p *standing) bool {
 		lane := p.lane
 		return lane.MaxConcurrent > 0 && lane.Running >= lane.MaxConcurrent
 	}, says: func(b *Board, p *standing, _ models.Instant) string {
@@ -102,7 +104,7 @@ var gates = [...]gate{
 	}, says: func(_ *Board, p *standing, _ models.Instant) string {
 		return fmt.Sprintf("tasks of type %s are paused: %s", p.typ.Type, orNone(p.typ.Reason))
 	}},
-	{reason: "type_limit", shut: func(_ *Board, p *standing) bool {
+	{reason: "type_limit", frees: true, shut: func(_ *Board, p *standing) bool {
 		return p.typ != nil && p.typ.atLimit()
 	}, says: func(_ *Board, p *standing, _ models.Instant) string {
 		return fmt.Sprintf("%d tasks of type %s run, of at most %d", p.typ.Running, p.typ.Type, *p.typ.MaxConcurrent)
@@ -117,12 +119,12 @@ var gates = [...]gate{
 		missing, _ := b.grants[p.id.Env].Covers(p.class.Permissions)
 		return fmt.Sprintf("the permission %s is not granted to the environment %s", missing, p.env.Name)
 	}},
-	{reason: "tenant_concurrency", tenantWide: true, shut: func(_ *Board, p *standing) bool {
+	{reason: "tenant_concurrency", frees: true, tenantWide: true, shut: func(_ *Board, p *standing) bool {
 		return p.use.full
 	}, says: func(b *Board, p *standing, _ models.Instant) string {
 		return fmt.Sprintf("the tenant %s runs %d tasks, of at most %d", p.owner.Slug, p.use.Live, *p.use.Quotas.MaxConcurrent)
 	}},
-	{reason: "tenant_concurrency", shut: func(_ *Board, p *standing) bool {
+	{reason: "tenant_concurrency", frees: true, shut: func(_ *Board, p *standing) bool {
 		cards, vramMB := cardsOf(p.class)
 		return !p.use.fits(cards, vramMB)
 	}, says: func(b *Board, p *standing, _ models.Instant) string {
@@ -202,6 +204,35 @@ func (b *Board) OpenBesideHolds(l *Line) bool { return b.shutBy(&l.at, true) == 
 
 // Gate is the reason why nothing of a line may start now, empty when it may.
 func (b *Board) Gate(l *Line) string { return b.shutBy(&l.at, false) }
+
+// GateBesideLimits is the reason why nothing of a line may start, other than that as much runs as may: that passes.
+func (b *Board) GateBesideLimits(l *Line) string {
+	l.at.look(b)
+	for i := range gates {
+		if g := &gates[i]; !g.frees && g.shut(b, &l.at) {
+			return g.reason
+		}
+	}
+	return ""
+}
+
+// Crowds says that a limit which both lines are under leaves room for one more task, or for none: whichever starts next keeps
+// the other one out.
+func (b *Board) Crowds(l, other *Line) bool {
+	p, o := &l.at, &other.at
+	if lane := b.Lanes[p.id.Lane]; p.id.Lane == o.id.Lane && lane != nil && lane.MaxConcurrent > 0 && lane.Running+2 > lane.MaxConcurrent {
+		return true
+	}
+	if t := p.typ; t != nil && t == o.typ && t.MaxConcurrent != nil && t.Running+2 > *t.MaxConcurrent {
+		return true
+	}
+	if p.use != o.use {
+		return false
+	}
+	cards, vramMB := cardsOf(p.class)
+	more, moreMB := cardsOf(o.class)
+	return !within(p.use.Quotas.MaxConcurrent, p.use.Live+2) || cards > 0 && more > 0 && !p.use.fits(cards+more, vramMB+moreMB)
+}
 
 // Shutting is a gate that keeps a task from starting, with a sentence that says what it is about. Opens is when it lets the
 // next through by itself, 0 where that is not known.

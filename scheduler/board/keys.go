@@ -216,6 +216,7 @@ func (b *Board) Retract(row *models.Task) {
 func (b *Board) Park(row *models.Task) {
 	b.parked++
 	b.AddQueued(row.Env, 1)
+	b.appears(row.Env, row.Class, 1)
 	if lane := b.Lanes[row.Lane]; lane != nil {
 		lane.Parked++
 	}
@@ -240,6 +241,7 @@ func (b *Board) Park(row *models.Task) {
 func (b *Board) Unpark(row *models.Task) {
 	b.parked--
 	b.AddQueued(row.Env, -1)
+	b.appears(row.Env, row.Class, -1)
 	if lane := b.Lanes[row.Lane]; lane != nil {
 		lane.Parked--
 	}

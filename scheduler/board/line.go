@@ -22,6 +22,7 @@ type Line struct {
 
 	ranks   window
 	starts  window
+	fresh   bool // it has never been on offer
 	offered bool // it is open and has a task at hand
 	hungry  bool // among those that LineAsks looks at
 	shut    bool // its gate has been closed since it was last on offer
@@ -29,6 +30,8 @@ type Line struct {
 	inGroup int // its place among the lines of its group, lane and queue
 	inLane  int
 	inQueue int
+	// Misfit is when a worker with a free slot last had no room for its tasks and started something else: others fill the gaps.
+	Misfit models.Instant
 	// UrgentLast says that its last start went by the deadline rather than by rank.
 	UrgentLast bool
 }
@@ -106,13 +109,14 @@ func (b *Board) openLine(id models.LineID) *Line {
 	if l := b.lines[id]; l != nil {
 		return l
 	}
-	l := &Line{ID: id, Kind: b.kindOf(id.Lane), Tenant: b.TenantOf(id.Env)}
+	l := &Line{ID: id, Kind: b.kindOf(id.Lane), Tenant: b.TenantOf(id.Env), fresh: true}
 	if env := b.Envs[id.Env]; env != nil {
 		l.Production = env.Kind == "production"
 	}
 	l.ranks = window{by: byRank, all: true, passed: lowest, want: b.Limits.Heads}
 	l.starts = window{by: byStart, all: true, passed: lowest, want: b.Limits.Heads}
 	b.lines[id] = l
+	b.appears(id.Env, id.Class, 1)
 	b.enrol(l)
 	q := b.queues[l.Kind][l.Tenant]
 	if q == nil {
@@ -137,6 +141,7 @@ func (b *Board) openLine(id models.LineID) *Line {
 func (b *Board) closeLine(l *Line) {
 	b.offer(l)
 	delete(b.lines, l.ID)
+	b.appears(l.ID.Env, l.ID.Class, -1)
 	b.strike(l)
 	if lane := b.Lanes[l.ID.Lane]; lane != nil && l.inLane < len(lane.lines) && lane.lines[l.inLane] == l {
 		lane.lines = swapOut(lane.lines, l.inLane, func(o *Line) *int { return &o.inLane })

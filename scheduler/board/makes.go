@@ -133,6 +133,7 @@ func (m *Make) add(b *Board, l *Line) {
 	}
 	s := m.stands[l.Kind][l.Tenant]
 	if s == nil {
+		b.reenter(m, l)
 		s = &Stand{Tenant: l.Tenant, of: m, account: b.Clock(m.pool, l.Kind).Of(l.Tenant), use: l.at.use, index: -1}
 		m.stands[l.Kind][l.Tenant] = s
 		if !s.use.full {
@@ -143,6 +144,32 @@ func (m *Make) add(b *Board, l *Line) {
 	l.places = append(l.places, place{s, len(s.Offers)})
 	s.Offers = append(s.Offers, Offer{Line: l, Class: class, First: l.Production, Plain: class.CPUMilli+class.MemoryMB+class.DiskMB == 0 && fit.Cards(class) == 0})
 	l.show()
+}
+
+// reenter lets a tenant come back to a pool where it had nothing on offer, whatever it did in others meanwhile, and a kind of
+// which nobody had. With a new line they were idle there, with one that was on offer before they were held up; a tenant whose
+// gate has opened is let in by putOnOffer.
+func (b *Board) reenter(m *Make, l *Line) {
+	first := true
+	for _, o := range b.makes {
+		if o.pool != m.pool {
+			continue
+		}
+		if o.stands[l.Kind][l.Tenant] != nil {
+			return
+		}
+		first = first && len(o.stands[l.Kind]) == 0
+	}
+	if first {
+		b.kindClock(m.pool).Wake(int32(l.Kind))
+	}
+	switch clock := b.Clock(m.pool, l.Kind); {
+	case l.shut:
+	case l.fresh:
+		clock.Wake(l.Tenant)
+	default:
+		clock.Unblock(l.Tenant)
+	}
 }
 
 // reclock orders the tenants by the virtual times of the board's clocks.

@@ -5,15 +5,13 @@ import (
 	"slices"
 
 	"nightshift/models"
+	"nightshift/scheduler/fair"
 )
 
 // Group is what is on offer in one kind and class: the lines that are open and have a task at hand.
 type Group struct {
 	Class int32
 	Lines []*Line // in no order
-	// Misfit is when a worker with a free slot last had no room for the class and started something else: others fill
-	// the gaps.
-	Misfit models.Instant
 }
 
 // offers are the groups of one kind.
@@ -24,11 +22,6 @@ type offers struct {
 
 // Groups lists what is on offer in a kind, a class each.
 func (b *Board) Groups(kind models.KindName) []*Group { return b.offers[kind].order }
-
-// GroupOf is what is on offer of a class, nil when nothing is.
-func (b *Board) GroupOf(kind models.KindName, class int32) *Group {
-	return b.offers[kind].byClass[class]
-}
 
 // offer puts a line on offer or takes it off, as its gate and its windows say.
 func (b *Board) offer(l *Line) {
@@ -62,6 +55,7 @@ func (b *Board) putOnOffer(l *Line) {
 	for _, m := range b.makes {
 		m.add(b, l)
 	}
+	l.fresh = false
 	if l.shut {
 		l.shut = false
 		b.unblock(l.Kind, l.Tenant)
@@ -93,15 +87,32 @@ func (b *Board) unblock(kind models.KindName, tenant int32) {
 func (b *Board) Charge(l *Lease, seconds float64) {
 	l.Charged = seconds
 	b.Clock(l.Pool, l.Kind).Start(l.Tenant, seconds, b.Weight(l.Tenant))
+	b.kindClock(l.Pool).Start(int32(l.Kind), seconds, b.Kinds[l.Kind].Weight)
 }
 
 // Correct books what a lease used beyond or below what was charged for it.
 func (b *Board) Correct(l *Lease, used float64) {
 	b.Clock(l.Pool, l.Kind).Correct(l.Tenant, used-l.Charged, b.Weight(l.Tenant))
+	b.kindClock(l.Pool).Correct(int32(l.Kind), used-l.Charged, b.Kinds[l.Kind].Weight)
 	if used < l.Charged {
 		b.lowered(l.Pool, l.Kind, l.Tenant)
 	}
 	l.Charged = used
+}
+
+// kindClock holds the virtual times of the kinds in a pool. It is not saved: a new brain lets all kinds begin alike.
+func (b *Board) kindClock(pool string) *fair.Clock {
+	c := b.kindClocks[pool]
+	if c == nil {
+		c = fair.NewClock()
+		b.kindClocks[pool] = c
+	}
+	return c
+}
+
+// KindTime is the virtual time of a kind in a pool: of those that go alike the smallest goes next.
+func (b *Board) KindTime(pool string, kind models.KindName) float64 {
+	return b.kindClock(pool).Time(int32(kind))
 }
 
 // lowered moves a tenant whose virtual time went back up in the heaps of a pool.

@@ -100,6 +100,7 @@ func (w *window) restore(rows []models.Task, all int64) {
 func (b *Board) restoreParked(p models.ParkedCount) {
 	b.parked += p.Count
 	b.AddQueued(p.Line.Env, p.Count)
+	b.appears(p.Line.Env, p.Line.Class, p.Count)
 	if lane := b.Lanes[p.Line.Lane]; lane != nil {
 		lane.Parked += p.Count
 	}
@@ -140,7 +141,7 @@ func CardBits(cards []int) (set int64) {
 // moment after the last commit, with nothing decided since.
 func (b *Board) Check(s *models.Snapshot) error {
 	fresh := Build(b.Limits, s)
-	for _, check := range []func(*Board) error{b.checkLines, b.checkOffers, b.checkKeys, b.checkQueues, b.checkFlows, b.checkLeases, b.checkCounts, b.checkQuotas, b.checkMoney, b.checkHolds, b.checkModels} {
+	for _, check := range []func(*Board) error{b.checkLines, b.checkPresent, b.checkOffers, b.checkKeys, b.checkQueues, b.checkFlows, b.checkLeases, b.checkCounts, b.checkQuotas, b.checkMoney, b.checkHolds, b.checkModels} {
 		if err := check(fresh); err != nil {
 			return err
 		}

@@ -23,6 +23,11 @@ type Rule struct {
 // PutKind replaces a kind.
 func (b *Board) PutKind(k models.Kind) {
 	b.Kinds[k.Name] = k
+	for _, c := range b.kindClocks { // any order: each on its own
+		for _, name := range models.Kinds() { // who went before and who behind is over
+			c.Wake(int32(name))
+		}
+	}
 	b.reruleKinds()
 }
 

@@ -163,7 +163,7 @@ func (e *Engine) move(c *change, cause models.Cause, to models.State) {
 		e.idles(c, now)
 	}
 	e.countFlow(c, from, to)
-	e.countQueued(c.row.Env, from, to)
+	e.countQueued(&c.row, from, to)
 }
 
 // stepOut takes a ready task out of its line or from behind its gate.

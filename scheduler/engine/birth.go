@@ -139,6 +139,7 @@ func (e *Engine) settleBirth(c *change, delaySeconds int32, expires int64) {
 		e.rank(c)
 	}
 	if c.row.State.Unready() {
+		e.awaits(&c.row, 1)
 		e.board.AddQueued(c.row.Env, 1)
 	}
 	e.place(c)

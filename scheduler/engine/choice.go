@@ -212,7 +212,7 @@ func (e *Engine) chooseAgain(row *models.Task) {
 
 // mayIntern says that an environment may have tasks of a class beside those it has.
 func (e *Engine) mayIntern(env int32, class *models.Class) bool {
-	return e.board.ClassNumber(*class) != 0 || e.board.LiveClasses(env) < MostClasses
+	return e.hasClass(env, e.board.ClassNumber(*class)) || e.liveClasses(env) < MostClasses
 }
 
 // anotherChoice chooses anew by what was wanted at first.
@@ -275,7 +275,9 @@ func (e *Engine) climbed(c *change, choice *models.Choice) {
 	next := *e.board.Classes[c.row.Class]
 	m := e.board.ModelNamed(e.board.TenantOf(c.row.Env), choice.Chosen)
 	next.Model, next.Hosted = choice.Chosen, m != nil && !m.Local()
+	e.awaits(&c.row, -1)
 	c.row.Class = e.internClass(next)
+	e.awaits(&c.row, 1)
 	e.keepChoice(&c.row, choice)
 	e.sync(c)
 }

@@ -18,7 +18,6 @@ type choice struct {
 func (e *Engine) pickOf(w *board.Worker, r *ration, kind models.KindName) (*board.Entry, []int) {
 	var aside []*board.Stand
 	defer func() { w.Make.PutBack(kind, aside) }()
-	e.misfits = e.misfits[:0]
 	for {
 		stand := w.Make.First(kind)
 		if stand == nil {
@@ -26,9 +25,6 @@ func (e *Engine) pickOf(w *board.Worker, r *ration, kind models.KindName) (*boar
 		}
 		if best := e.bestOf(w, r, kind, stand); best.entry != nil {
 			best.line.UrgentLast = best.urgent
-			for _, g := range e.misfits { // something else fills the gap that they did not fit
-				g.Misfit = e.now
-			}
 			return best.entry, best.cards
 		}
 		if w.Make.First(kind) == stand { // it may have gone: its last heads were parked
@@ -63,14 +59,14 @@ func (e *Engine) consider(w *board.Worker, r *ration, kind models.KindName, o *b
 	}
 	cards, ok := w.Use.Room(&w.Worker, kind, o.Class)
 	if !ok {
-		e.misfits = append(e.misfits, e.board.GroupOf(kind, o.Class.Number))
+		e.misfits = append(e.misfits, o.Line)
 		return
 	}
 	if behind(o, best) {
 		return
 	}
 	c := choice{line: o.Line, cards: cards}
-	if c.entry, c.urgent = e.nextOf(c.line); c.entry != nil && !e.keeps(w, kind, &c.entry.Row, cards) && (best.entry == nil || e.before(&c, best)) {
+	if c.entry, c.urgent = e.nextOf(c.line); c.entry != nil && !e.keeps(w, kind, &c.entry.Row, cards) && !e.crowds(c.line, c.entry) && (best.entry == nil || e.before(&c, best)) {
 		*best = c
 	}
 }

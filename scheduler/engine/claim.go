@@ -212,7 +212,17 @@ func (e *Engine) noteStart(pool string, kind models.KindName) {
 }
 
 // pick chooses what the worker runs next: kind, tenant by virtual time, then the best of the tenant's lines.
-func (e *Engine) pick(w *board.Worker, r *ration) (*board.Entry, []int) {
+func (e *Engine) pick(w *board.Worker, r *ration) (entry *board.Entry, cards []int) {
+	e.misfits = e.misfits[:0]
+	if entry, cards = e.pickKind(w, r); entry != nil {
+		for _, line := range e.misfits { // something else fills the gap that they did not fit
+			line.Misfit = e.now
+		}
+	}
+	return entry, cards
+}
+
+func (e *Engine) pickKind(w *board.Worker, r *ration) (*board.Entry, []int) {
 	for _, kind := range e.kindsFor(w.Pool) {
 		if !w.Use.SlotFree(&w.Worker, kind) || len(e.board.Groups(kind)) == 0 {
 			continue
@@ -230,7 +240,8 @@ func (e *Engine) pick(w *board.Worker, r *ration) (*board.Entry, []int) {
 	return nil, nil
 }
 
-// kindsFor orders the kinds for a pool: those below their guaranteed share of its last starts, then by precedence.
+// kindsFor orders the kinds for a pool: those below their guaranteed share of its last starts, then by precedence, then by virtual
+// time.
 func (e *Engine) kindsFor(pool string) [4]models.KindName {
 	var got [4]float64
 	last := 0.0
@@ -247,7 +258,7 @@ func (e *Engine) kindsFor(pool string) [4]models.KindName {
 			return 1
 		}
 		ka, kb := &e.board.Kinds[a], &e.board.Kinds[b]
-		return cmp.Or(cmp.Compare(ka.Precedence, kb.Precedence), cmp.Compare(got[a]/ka.Weight, got[b]/kb.Weight))
+		return cmp.Or(cmp.Compare(ka.Precedence, kb.Precedence), cmp.Compare(e.board.KindTime(pool, a), e.board.KindTime(pool, b)))
 	})
 	return order
 }

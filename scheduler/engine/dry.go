@@ -47,11 +47,14 @@ func (e *Engine) dry(s *Submit) *Submitted {
 		} else {
 			d.Lane, d.Kind = lane.Name, lane.Kind.String()
 			d.SoftSeconds, d.HardSeconds, d.TotalSeconds, d.Input = t.SoftSeconds, cmp.Or(t.HardSeconds, lane.Kind.DefaultHardSeconds()), t.TotalSeconds, t.Input
+			e.book.Knows(d.Class, t.Class.Type, t.Class.Model) // 0, one without a number, included
 			f := e.foresee(e.imagine(s.Env, lane, t, d.Class), &t.Class)
 			d.EstimatedStart, d.Feasible = f.Start, f.Feasible
 		}
-		if len(s.Tasks) > 0 && d.Class == 0 && e.board.LiveClasses(s.Env) >= MostClasses {
-			refuse(e.tooManyClasses(s.Env))
+		classes := newClassCount(e, s.Env)
+		classes.asks(d.Class, &t.Class)
+		if err := classes.refusal(); err != nil {
+			refuse(err)
 		}
 		said := budget.Said(t.CostMicro, t.Tokens)
 		if err := e.mayAfford(s.Env, &t.Class, d.Class, said, location(s.Single, i)); err != nil {
@@ -122,8 +125,12 @@ func (e *Engine) intern(in *Intern) (*Answer, error) {
 	if err := e.mayQueue(in.Env, in.Tasks); err != nil {
 		return nil, err
 	}
-	if len(in.Items) > MostClasses {
-		return nil, e.tooManyClasses(in.Env)
+	classes := newClassCount(e, in.Env)
+	for i := range in.Items {
+		classes.asks(e.board.ClassNumber(in.Items[i].Class), &in.Items[i].Class)
+	}
+	if err := classes.refusal(); err != nil {
+		return nil, err
 	}
 	for i, item := range in.Items {
 		t := NewTask{Class: item.Class, Model: item.Model, Tokens: item.Needed, CostMicro: item.Dearest.Micro}

@@ -47,7 +47,7 @@ type Engine struct {
 	starts     map[string]*starts // by pool
 	usual      int                // events of a batch
 	slab       slab
-	misfits    []*board.Group // that had no room in this pick
+	misfits    []*board.Line // that had no room in this pick
 	rows       map[models.ID]*change
 	order      []*change
 	losses     []loss
@@ -58,6 +58,7 @@ type Engine struct {
 	plans      plans
 	outlook    outlook
 	counters   *counters
+	awaited    map[int32]map[int32]int64  // tasks that are not ready yet, by environment and class
 	reserved   map[models.ID]*reservation // by worker
 	lead       [4]models.Instant          // how far ahead deadlines are looked at, by kind
 	seals      map[int32]models.Instant   // environments that take nothing for now, because somebody looks whether they are empty
@@ -129,6 +130,9 @@ func (e *Engine) Rebuild(s *models.Snapshot) {
 		e.board.KeepModels(old, e.now)
 	}
 	e.restoreHolds(s.Held, old)
+	for n, c := range e.board.Classes { // any order: each on its own
+		e.book.Knows(n, c.Type, c.Model)
+	}
 	e.book.Restore(s.Estimates)
 	e.outlook.seen.Restore(s.Corrections)
 	e.outlook.next, e.outlook.watch = nil, newWatch()
@@ -144,6 +148,7 @@ func (e *Engine) Rebuild(s *models.Snapshot) {
 	}
 	e.restoreSignals(s.Signals)
 	e.restoreSchedules(&s.Schedules, s.Waiting)
+	e.awaited = map[int32]map[int32]int64{}
 	e.freed = freed{}
 	e.freed.add(s.Freed)
 	e.unparks, e.modelless, e.rechoose = nil, nil, nil

@@ -240,11 +240,18 @@ func (e *Engine) checked(env int32, taskType string, schema int64) error {
 const Unchecked = -1
 
 // countQueued follows a move between states; what is ready counts itself on the board.
-func (e *Engine) countQueued(env int32, from, to models.State) {
-	if was, is := from.Unready() || from == models.Staged, to.Unready(); was && !is {
-		e.board.AddQueued(env, -1)
+func (e *Engine) countQueued(row *models.Task, from, to models.State) {
+	was, is := from.Unready(), to.Unready()
+	switch {
+	case was && !is:
+		e.awaits(row, -1)
+	case is && !was:
+		e.awaits(row, 1)
+	}
+	if was = was || from == models.Staged; was && !is {
+		e.board.AddQueued(row.Env, -1)
 	} else if is && !was {
-		e.board.AddQueued(env, 1)
+		e.board.AddQueued(row.Env, 1)
 	}
 }
 

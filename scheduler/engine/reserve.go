@@ -27,7 +27,7 @@ type reservation struct {
 func (e *Engine) reserve() {
 	for worker, r := range e.reserved { // any order: each on its own
 		w := e.board.Workers[worker]
-		if entry := e.waiting(r); entry == nil || w == nil || w.State != models.WorkerActive || e.board.Gate(e.board.Line(board.LineOf(&entry.Row))) != "" || e.board.Short(&entry.Row) != nil {
+		if entry := e.waiting(r); entry == nil || w == nil || !e.there(w) || !e.mayBeKept(e.board.Line(board.LineOf(&entry.Row)), entry) {
 			delete(e.reserved, worker)
 		}
 	}
@@ -37,13 +37,39 @@ func (e *Engine) reserve() {
 		held[r.pool]++
 		taken[r.task] = true
 	}
-	for _, entry := range e.starving(taken) {
-		w, at := e.soonest(entry, held)
-		if w != nil {
-			e.reserved[w.ID] = &reservation{task: entry.Row.ID, row: entry.Row, worker: w.ID, pool: w.Pool, at: at}
-			held[w.Pool]++
+	heads := e.starving(taken)
+	if len(heads) == 0 {
+		return
+	}
+	workers := e.workers()
+	for _, entry := range heads {
+		if !e.full(held) && !e.roomFor(workers, entry) {
+			if w, at := e.soonest(workers, entry, held); w != nil {
+				e.reserved[w.ID] = &reservation{task: entry.Row.ID, row: entry.Row, worker: w.ID, pool: w.Pool, at: at}
+				held[w.Pool]++
+			}
 		}
 	}
+}
+
+// mayBeKept says that a worker may be kept for the task: nothing keeps it from starting that lasts longer than what runs.
+func (e *Engine) mayBeKept(line *board.Line, entry *board.Entry) bool {
+	return e.board.Open(&entry.Row) && e.board.GateBesideLimits(line) == "" && e.board.Short(&entry.Row) == nil
+}
+
+// mostKept is how many workers of a pool may be kept.
+func (e *Engine) mostKept(pool string) int {
+	return max(1, int(reservedShare*float64(e.board.Pools[pool].Workers)))
+}
+
+// full says that no pool may keep another worker.
+func (e *Engine) full(held map[string]int) bool {
+	for pool := range e.board.Pools { // any order: whether there is one
+		if held[pool] < e.mostKept(pool) {
+			return false
+		}
+	}
+	return true
 }
 
 // waiting is the reservation's task while it still stands in its line.
@@ -54,18 +80,19 @@ func (e *Engine) waiting(r *reservation) *board.Entry {
 	return nil
 }
 
-// starving lists the heads past their ageing bound whose class fits nowhere, the longest wait first: workers had a slot
-// for it but no room, and none has room now. Where all slots are simply taken, waiting its turn is no starvation.
+// starving lists the heads past their ageing bound that workers had a slot for but no room, while others filled the gaps, the
+// longest wait first. Where all slots are simply taken, waiting its turn is no starvation. A head whose tenant, lane or type is
+// at a limit starves like any other: what fits goes on taking its place under the limit.
 func (e *Engine) starving(taken map[models.ID]bool) []*board.Entry {
 	var out []*board.Entry
 	for _, kind := range models.Kinds() {
-		for _, g := range e.board.Groups(kind) {
-			if g.Misfit == 0 || e.roomFor(kind, g.Class) {
-				continue
-			}
-			for _, line := range g.Lines {
+		for _, q := range e.board.Queues(kind) {
+			for _, line := range q.Lines {
+				if line.Misfit == 0 {
+					continue
+				}
 				head := line.Head()
-				if head != nil && !taken[head.Row.ID] && g.Misfit > head.Row.ReadyAt && e.now-head.Row.ReadyAt > board.AgedAfter(kind) && e.board.Open(&head.Row) && e.board.Gate(line) == "" {
+				if head != nil && !taken[head.Row.ID] && line.Misfit > head.Row.ReadyAt && e.now-head.Row.ReadyAt > board.AgedAfter(kind) && e.mayBeKept(line, head) {
 					out = append(out, head)
 				}
 			}
@@ -77,13 +104,20 @@ func (e *Engine) starving(taken map[models.ID]bool) []*board.Entry {
 	return out
 }
 
-// roomFor says whether any worker has room for the class right now.
-func (e *Engine) roomFor(kind models.KindName, class int32) bool {
-	for _, w := range e.board.Workers { // any order: whether there is one
-		if w.State != models.WorkerActive || !e.board.Fits(w, class) {
+// couldRun says whether the worker takes such tasks at all, as things stand.
+func (e *Engine) couldRun(w *board.Worker, row *models.Task, lane *board.Lane) bool {
+	return lane != nil && e.there(w) && e.board.Fits(w, row.Class) && e.board.Serves(w, row.Env, lane) && e.board.HeldOn(w, lane.Kind, lane) == nil
+}
+
+// roomFor says whether any worker that could run the task has room for it right now.
+func (e *Engine) roomFor(workers []*board.Worker, entry *board.Entry) bool {
+	row := &entry.Row
+	lane := e.board.Lanes[row.Lane]
+	for _, w := range workers {
+		if !e.couldRun(w, row, lane) {
 			continue
 		}
-		if _, ok := w.Use.Room(&w.Worker, kind, e.board.Classes[class]); ok {
+		if _, ok := w.Use.Room(&w.Worker, lane.Kind, e.board.Classes[row.Class]); ok {
 			return true
 		}
 	}
@@ -92,14 +126,11 @@ func (e *Engine) roomFor(kind models.KindName, class int32) bool {
 
 // soonest finds the worker that will have room for the task first, of those not kept for others, in pools that may keep
 // one more.
-func (e *Engine) soonest(entry *board.Entry, held map[string]int) (best *board.Worker, at models.Instant) {
+func (e *Engine) soonest(workers []*board.Worker, entry *board.Entry, held map[string]int) (best *board.Worker, at models.Instant) {
 	row := &entry.Row
 	lane := e.board.Lanes[row.Lane]
-	for _, w := range e.workers() {
-		if w.State != models.WorkerActive || e.reserved[w.ID] != nil || !e.board.Fits(w, row.Class) || !e.board.Serves(w, row.Env, lane) {
-			continue
-		}
-		if most := max(1, int(reservedShare*float64(e.board.Pools[w.Pool].Workers))); held[w.Pool] >= most {
+	for _, w := range workers {
+		if e.reserved[w.ID] != nil || held[w.Pool] >= e.mostKept(w.Pool) || !e.couldRun(w, row, lane) {
 			continue
 		}
 		if free := e.freeAt(w, lane.Kind, e.board.Classes[row.Class]); best == nil || free < at {
@@ -184,6 +215,24 @@ func (e *Engine) keeps(w *board.Worker, kind models.KindName, row *models.Task, 
 		r.idle = e.now
 	}
 	return true
+}
+
+// crowds says whether starting a task would take the last place under a limit from one that a worker is kept for and has room
+// for by now.
+func (e *Engine) crowds(line *board.Line, entry *board.Entry) bool {
+	for _, r := range e.reserved { // any order: whether there is one
+		if r.task == entry.Row.ID {
+			continue
+		}
+		kept, lane, w := e.board.Line(board.LineOf(&r.row)), e.board.Lanes[r.row.Lane], e.board.Workers[r.worker]
+		if kept == nil || lane == nil || w == nil || !e.board.Crowds(line, kept) {
+			continue
+		}
+		if _, ok := w.Use.Room(&w.Worker, lane.Kind, e.board.Classes[r.row.Class]); ok && e.waiting(r) != nil {
+			return true
+		}
+	}
+	return false
 }
 
 // redeem gives the worker the task it was kept for, once there is room. What stood idle meanwhile is its tenant's.

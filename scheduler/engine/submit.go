@@ -10,9 +10,6 @@ import (
 	"nightshift/scheduler/budget"
 )
 
-// MostClasses is how many distinct requirements an environment may have ready or running at once.
-const MostClasses = 200
-
 // place of a new task: resolved before anything is written.
 type placement struct {
 	task   *NewTask
@@ -159,7 +156,7 @@ func (e *Engine) resubmitted(cmd *Command) *Answer {
 func (e *Engine) resolve(s *Submit) ([]placement, error) {
 	inside := members(s)
 	out := make([]placement, len(s.Tasks))
-	fresh := map[string]bool{}
+	classes := newClassCount(e, s.Env)
 	keys := map[string]bool{}
 	made := int64(0)
 	for i := range s.Tasks {
@@ -179,9 +176,7 @@ func (e *Engine) resolve(s *Submit) ([]placement, error) {
 			p.class = out[i-1].class // a body mostly asks for one thing
 		} else {
 			p.class = e.board.ClassNumber(t.Class)
-		}
-		if p.class == 0 {
-			fresh[t.Class.Digest()] = true
+			classes.asks(p.class, &t.Class)
 		}
 		if err = e.mayTake(s.Env, t, at); err != nil {
 			return nil, err
@@ -207,8 +202,8 @@ func (e *Engine) resolve(s *Submit) ([]placement, error) {
 	if err := e.mayQueue(s.Env, made); err != nil {
 		return nil, err
 	}
-	if len(fresh) > 0 && e.board.LiveClasses(s.Env)+len(fresh) > MostClasses {
-		return nil, e.tooManyClasses(s.Env)
+	if err := classes.refusal(); err != nil {
+		return nil, err
 	}
 	return out, nil
 }
@@ -269,6 +264,7 @@ func (e *Engine) internClass(c models.Class) int32 {
 	e.numbers.class++
 	c.Number = e.numbers.class
 	e.board.PutClass(c)
+	e.book.Knows(c.Number, c.Type, c.Model)
 	e.b.plan.Classes = append(e.b.plan.Classes, c)
 	return c.Number
 }
@@ -319,34 +315,6 @@ func (e *Engine) dependencies(env int32, into models.ID, t *NewTask, at string, 
 		rows[j] = row
 	}
 	return rows, nil
-}
-
-func (e *Engine) tooManyClasses(env int32) error {
-	seen := map[string]map[string]bool{}
-	note := func(field, value string) {
-		if seen[field] == nil {
-			seen[field] = map[string]bool{}
-		}
-		seen[field][value] = true
-	}
-	for _, c := range e.board.ClassesOf(env) {
-		note("type", c.Type)
-		note("resources.cpu", fmt.Sprint(c.CPUMilli))
-		note("resources.memory_mb", fmt.Sprint(c.MemoryMB))
-		note("resources.disk_mb", fmt.Sprint(c.DiskMB))
-		note("resources.gpu", fmt.Sprint(c.GPU, c.VRAMMB))
-		note("model", c.Model)
-		note("worker_selector", fmt.Sprint(c.Selector))
-	}
-	field := "type"
-	for _, name := range []string{"resources.cpu", "resources.memory_mb", "resources.disk_mb", "resources.gpu", "model", "worker_selector"} {
-		if len(seen[name]) > len(seen[field]) {
-			field = name
-		}
-	}
-	err := models.Errorf(models.TooManyClasses, "more than %d different requirements are ready at once; %s varies most", MostClasses, field)
-	err.RetryAfterSeconds = 5
-	return err
 }
 
 // foreseenMost is of how many tasks of a body it is said whether they will start in time: each asks the workers.

@@ -35,13 +35,8 @@ func bucket(seconds float64) int {
 // Saw adds one run time in seconds.
 func (h *Histogram) Saw(seconds float64) {
 	h.counts[bucket(seconds)]++
-	if h.total++; h.total < fadeAt {
-		return
-	}
-	h.total = 0
-	for i := range h.counts {
-		h.counts[i] /= 2
-		h.total += int(h.counts[i])
+	if h.total++; h.total >= fadeAt {
+		h.fade()
 	}
 }
 
@@ -68,11 +63,21 @@ func (h *Histogram) share(q float64) uint16 { return uint16(math.Ceil(q * float6
 
 type key struct{ tenant, class int32 }
 
-// page is what was seen of a tenant's class, with a moving mean for what is charged at a claim.
-type page struct {
+// like is a tenant's tasks of one type and model, whatever else they ask for.
+type like struct{ tenant, shape int32 }
+
+type shape struct{ taskType, model string }
+
+// runs are run times, with a moving mean for what is charged at a claim.
+type runs struct {
 	Histogram
+	mean float64
+}
+
+// page is what was seen of a tenant's class.
+type page struct {
+	runs
 	key    key
-	mean   float64
 	dirty  bool       // it is among those that changed
 	tokens *Histogram // nil, like cost: no task reported any use
 	cost   *Histogram
@@ -83,10 +88,51 @@ type page struct {
 type Book struct {
 	pages map[key]*page
 	dirty []*page // changed since they were last saved, in any order
+
+	shapes map[shape]int32
+	shaped map[int32]int32 // by class
+	likes  map[like]*runs  // follows from pages
 }
 
 // NewBook knows nothing yet.
-func NewBook() *Book { return &Book{pages: map[key]*page{}} }
+func NewBook() *Book {
+	return &Book{pages: map[key]*page{}, shapes: map[shape]int32{}, shaped: map[int32]int32{}, likes: map[like]*runs{}}
+}
+
+// Knows says of which type and model a class is. The run times of a class that was never seen are those of its like.
+func (b *Book) Knows(class int32, taskType, model string) {
+	s := shape{taskType, model}
+	n := b.shapes[s]
+	if n == 0 {
+		n = int32(len(b.shapes) + 1)
+		b.shapes[s] = n
+	}
+	b.shaped[class] = n
+}
+
+// like finds the run times of a tenant's tasks of the type and model of a class, and makes a page for them where there is none.
+func (b *Book) like(tenant, class int32) *runs {
+	at := like{tenant, b.shaped[class]}
+	r := b.likes[at]
+	if r == nil {
+		r = &runs{mean: Prior}
+		if at.shape != 0 {
+			b.likes[at] = r
+		}
+	}
+	return r
+}
+
+// runsOf are those seen of a tenant's class, else those of its like, nil where nothing of either was seen.
+func (b *Book) runsOf(tenant, class int32) *runs {
+	if p := b.pages[key{tenant, class}]; p != nil && p.total > 0 {
+		return &p.runs
+	}
+	if r := b.likes[like{tenant, b.shaped[class]}]; r != nil && r.total > 0 {
+		return r
+	}
+	return nil
+}
 
 // Changes lists what was seen since the last call, by tenant and class, at most most of them; the rest comes next time.
 func (b *Book) Changes(most int) []models.Estimate {
@@ -109,6 +155,7 @@ func (b *Book) Restore(saved []models.Estimate) {
 		k := key{s.Tenant, s.Class}
 		if p := restored(k, s.Counts); p != nil && b.pages[k] == nil {
 			b.pages[k] = p
+			b.like(s.Tenant, s.Class).join(&p.runs)
 		}
 	}
 }
@@ -157,18 +204,46 @@ const meanWeight = 0.2
 // Saw adds one run time.
 func (b *Book) Saw(tenant, class int32, seconds float64) {
 	p := b.pageOf(key{tenant, class})
-	if p.total == 0 {
-		p.mean = seconds
-	}
-	p.Histogram.Saw(seconds)
-	p.mean += meanWeight * (seconds - p.mean)
+	p.saw(seconds)
+	b.like(tenant, class).saw(seconds)
 	b.changed(p)
+}
+
+func (r *runs) saw(seconds float64) {
+	if r.total == 0 {
+		r.mean = seconds
+	}
+	r.Histogram.Saw(seconds)
+	r.mean += meanWeight * (seconds - r.mean)
+}
+
+// join counts other run times too.
+func (r *runs) join(o *runs) {
+	if o.total == 0 {
+		return
+	}
+	r.mean = (r.mean*float64(r.total) + o.mean*float64(o.total)) / float64(r.total+o.total)
+	for i, n := range o.counts {
+		r.counts[i] += n
+	}
+	if r.total += o.total; r.total >= fadeAt {
+		r.fade()
+	}
+}
+
+// fade lets what was seen count half.
+func (h *Histogram) fade() {
+	h.total = 0
+	for i := range h.counts {
+		h.counts[i] /= 2
+		h.total += int(h.counts[i])
+	}
 }
 
 func (b *Book) pageOf(k key) *page {
 	p := b.pages[k]
 	if p == nil {
-		p = &page{key: k, mean: Prior}
+		p = &page{key: k, runs: runs{mean: Prior}}
 		b.pages[k] = p
 	}
 	return p
@@ -183,16 +258,16 @@ func (b *Book) changed(p *page) {
 
 // Mean is the moving mean of the run time in seconds.
 func (b *Book) Mean(tenant, class int32) float64 {
-	if p := b.pages[key{tenant, class}]; p != nil {
-		return p.mean
+	if r := b.runsOf(tenant, class); r != nil {
+		return r.mean
 	}
 	return Prior
 }
 
 // Quantile is the run time in seconds that a share q of the tasks stayed within.
 func (b *Book) Quantile(tenant, class int32, q float64) float64 {
-	if p := b.pages[key{tenant, class}]; p != nil {
-		return p.Histogram.Quantile(q)
+	if r := b.runsOf(tenant, class); r != nil {
+		return r.Histogram.Quantile(q)
 	}
 	return Prior
 }

@@ -164,3 +164,40 @@ func TestForeignFormsAreNoEstimates(t *testing.T) {
 		b.Saw(1, 1, 1)
 	})
 }
+
+// A class that was never seen takes as long as others of its type and model, of the same tenant, did; once it was seen itself
+// that goes first.
+func TestANewClassIsTakenForItsLike(t *testing.T) {
+	b := NewBook()
+	for class, of := range map[int32][2]string{1: {"train", "large"}, 2: {"train", "large"}, 3: {"train", "small"}, 4: {"clean", "large"}} {
+		b.Knows(class, of[0], of[1])
+	}
+	for range 40 {
+		b.Saw(1, 1, 600)
+	}
+	again := NewBook()
+	for class := range int32(4) {
+		again.Knows(class+1, []string{"train", "train", "train", "clean"}[class], []string{"large", "large", "small", "large"}[class])
+	}
+	again.Restore(b.Changes(10))
+	for name, b := range map[string]*Book{"as it was seen": b, "restored": again} {
+		if got := b.Quantile(1, 2, 0.7); got < 600 || got > 720 {
+			t.Errorf("%s: q70 of its like is %.0f", name, got)
+		}
+		if got := b.Mean(1, 2); got < 500 || got > 720 {
+			t.Errorf("%s: the mean of its like is %.0f", name, got)
+		}
+		for what, got := range map[string]float64{"another model": b.Mean(1, 3), "another type": b.Mean(1, 4), "another tenant": b.Mean(2, 2), "nobody knows": b.Mean(1, 9)} {
+			if got != Prior {
+				t.Errorf("%s: %s takes %.0f", name, what, got)
+			}
+		}
+		if b.Saw(1, 2, 5); b.Mean(1, 2) != 5 {
+			t.Errorf("%s: seen itself, it takes %.1f", name, b.Mean(1, 2))
+		}
+		b.Saw(1, 9, 3)
+		if b.Mean(1, 8) != Prior {
+			t.Errorf("%s: two that nobody knows were taken for alike", name)
+		}
+	}
+}

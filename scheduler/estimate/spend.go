@@ -77,7 +77,7 @@ func restored(k key, saved []byte) *page {
 		if h == nil {
 			return nil
 		}
-		return &page{Histogram: *h, key: k, mean: h.mean()}
+		return &page{runs: runs{*h, h.mean()}, key: k}
 	}
 	var parts [3]*Histogram
 	rest := saved[1:]
@@ -93,7 +93,7 @@ func restored(k key, saved []byte) *page {
 			return nil
 		}
 	}
-	p := &page{Histogram: *parts[0], key: k, mean: parts[0].mean(), tokens: parts[1], cost: parts[2]}
+	p := &page{runs: runs{*parts[0], parts[0].mean()}, key: k, tokens: parts[1], cost: parts[2]}
 	for i := range p.most {
 		if len(rest) >= 8 { // an earlier version did not keep it
 			p.most[i], rest = int64(binary.LittleEndian.Uint64(rest)), rest[8:]
