@@ -13,7 +13,7 @@ func TestALaneIsExplained(t *testing.T) {
 	s.want(s.call("POST", "/v1/lanes/batch/pause", s.acme, map[string]any{"reason": "repairs"}), 200, "")
 	r := s.want(s.call("GET", "/v1/lanes/batch/explain", s.acme, nil), 200, "")
 	heads := r.rows("heads")
-	if r.str("lane") != "batch" || len(heads) != 1 || heads[0].str("task_id") != id || heads[0].str("type") != "a" || heads[0].num("ready") != 2 {
+	if r.str("lane") != "batch" || len(heads) != 1 || heads[0].str("task_id") != id || heads[0].str("type") != "a" || heads[0].num("ready") != 2 || heads[0].num("position") != 1 {
 		t.Fatalf("explained as %s", r.text)
 	}
 	if why := heads[0].rows("blocked_by"); len(why) == 0 || why[0].str("reason") != "lane_paused" {

@@ -15,6 +15,7 @@ type laneHead struct {
 	TaskID           string         `json:"task_id"`
 	Type             string         `json:"type"`
 	Ready            int64          `json:"ready" doc:"tasks of these requirements that are ready, this one included"`
+	Position         int64          `json:"position" doc:"in its line: 1, the next"`
 	BlockedBy        []engine.Block `json:"blocked_by"`
 	EstimatedStartAt handlers.Time  `json:"estimated_start_at" doc:"null: it depends on what nobody can foresee"`
 }
@@ -42,7 +43,7 @@ func explainLane(d *handlers.Deps, c *fiber.Ctx) error {
 	out := laneExplained{Lane: lane.Name, Heads: []laneHead{}}
 	for _, h := range answer.Looked.Heads {
 		out.Heads = append(out.Heads, laneHead{
-			TaskID: h.Task.ID.Text(models.TaskPrefix), Type: h.Type, Ready: h.Ready, BlockedBy: handlers.List(h.Why.BlockedBy),
+			TaskID: h.Task.ID.Text(models.TaskPrefix), Type: h.Type, Ready: h.Ready, Position: h.Why.Position, BlockedBy: handlers.List(h.Why.BlockedBy),
 			EstimatedStartAt: handlers.Time(h.Why.EstimatedStart),
 		})
 	}

@@ -191,7 +191,7 @@ func (w *Work) untilDone(ctx context.Context, caller *handlers.Caller, id models
 type ExplainView struct {
 	State            string         `json:"state"`
 	BlockedBy        []engine.Block `json:"blocked_by"`
-	Position         *int64         `json:"position" doc:"1 is the next of its line"`
+	Position         *int64         `json:"position" doc:"1 is the next of its line; null: it stands in none, or beyond the first 100,000 of it"`
 	EstimatedStartAt handlers.Time  `json:"estimated_start_at"`
 }
 
@@ -216,6 +216,13 @@ func (w *Work) explain(d *handlers.Deps, c *fiber.Ctx) error {
 		e := answer.Looked.Explain
 		v.State, v.BlockedBy = e.State.String(), handlers.List(e.BlockedBy)
 		v.Position, v.EstimatedStartAt = handlers.Null(e.Position), handlers.Time(e.EstimatedStart)
+		if e.Beyond {
+			n, err := w.Reads.Position(c.UserContext(), caller.Scope(), &row.Task)
+			if err != nil {
+				return err
+			}
+			v.Position = handlers.Null(n)
+		}
 	case err == nil, models.CodeOf(err) == models.Unavailable, models.CodeOf(err) == models.NotFound:
 		if v.BlockedBy, err = w.deadDependencies(c, &row.Task); err != nil {
 			return err

@@ -135,7 +135,14 @@ func (p *pages) live(c *fiber.Ctx, row *postgres.TaskRow, view *templates.TaskVi
 			}
 			return
 		}
-		view.Position, view.StartsAt = int(explained.Position), explained.EstimatedStart.Time()
+		place := explained.Position
+		if explained.Beyond {
+			var err error
+			if place, err = p.reads.Position(c.UserContext(), handlers.CallerOf(c).Scope(), &row.Task); err != nil {
+				place = 0 // the page stands without it
+			}
+		}
+		view.Position, view.StartsAt = int(place), explained.EstimatedStart.Time()
 		for _, block := range explained.BlockedBy {
 			view.Why = append(view.Why, templates.Reason{Code: block.Reason, Detail: sentence(block.Detail)})
 		}

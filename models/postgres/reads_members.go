@@ -97,3 +97,20 @@ func (r *Reads) DeadDependencies(ctx context.Context, scope Scope, env int32, id
 	})
 	return names, err
 }
+
+// mostPosition is how far places in a line are counted.
+const mostPosition = 100_000
+
+// Position is a ready task's place in its line by rank, 1 for the first: 0 where it stands too far behind to be counted.
+func (r *Reads) Position(ctx context.Context, scope Scope, row *models.Task) (n int64, err error) {
+	err = r.scoped(ctx, scope, func(tx pgx.Tx) error {
+		return tx.QueryRow(ctx, `SELECT count(*) FROM (
+				SELECT FROM tasks t WHERE t.lane = $1 AND t.env = $2 AND t.class = $3 AND t.state = 3 AND t.gate IS NULL AND (t.age_key, t.id) <= ($4, $5)
+				ORDER BY t.lane, t.env, t.class, t.age_key, t.id LIMIT $6
+			) t`, row.Lane, row.Env, row.Class, row.AgeKey, idArg(row.ID), mostPosition+1).Scan(&n)
+	})
+	if n > mostPosition {
+		n = 0
+	}
+	return n, err
+}

@@ -158,6 +158,7 @@ type Explained struct {
 	State          models.State   `json:"state"`
 	BlockedBy      []Block        `json:"blocked_by"`
 	Position       int64          `json:"position,omitempty"` // 1: the next of its line; 0: not in a line
+	Beyond         bool           `json:"beyond,omitempty"`   // it stands at Position or later: the board holds those before
 	EstimatedStart models.Instant `json:"estimated_start,omitempty"`
 }
 

@@ -72,6 +72,7 @@ func (e *Engine) explainReady(row *models.Task, out *Explained, block blocker) {
 	line := e.board.Line(board.LineOf(row))
 	if line != nil && row.Gate == "" {
 		out.Position = line.Position(row)
+		out.Beyond = out.Position > int64(line.Windowed())
 	}
 	e.explainGates(row, lane, out, block)
 	nearest, lack := e.nearest(row, lane)
@@ -83,6 +84,8 @@ func (e *Engine) explainReady(row *models.Task, out *Explained, block blocker) {
 	case len(out.BlockedBy) == 0 && e.keptFor(row, lane) != nil:
 		r := e.keptFor(row, lane)
 		block("reserved_for", "the worker %s has room, but is kept for %s until %s", e.board.Workers[r.worker].Name, r.task.Text(models.TaskPrefix), r.at.Time().Format(clock))
+	case len(out.BlockedBy) == 0 && out.Beyond:
+		block("workers_busy", "more than %d stand before it in its line; every worker that fits is busy", out.Position-1)
 	case len(out.BlockedBy) == 0:
 		block("workers_busy", "number %d of its line; every worker that fits is busy", max(out.Position, 1))
 	}
@@ -188,15 +191,11 @@ func (e *Engine) nearest(row *models.Task, lane *board.Lane) (best *board.Worker
 
 // estimateStart guesses when a ready task starts: what stands before it in its line, at the pace of the workers that fit.
 func (e *Engine) estimateStart(row *models.Task) models.Instant {
-	ahead := int64(1)
-	if line := e.board.Line(board.LineOf(row)); line != nil {
-		ahead = line.Position(row)
-	}
 	p := e.paceFor(row, e.board.Classes[row.Class])
 	if p.slots == 0 {
 		return 0
 	}
-	return e.startBehind(ahead, p, e.book.Mean(e.board.TenantOf(row.Env), row.Class))
+	return e.startBehind(e.aheadOf(row), p, e.book.Mean(e.board.TenantOf(row.Env), row.Class))
 }
 
 // needExplained asks for a task, whom it waits for, and what its workflow has left where that has a limit.

@@ -65,8 +65,8 @@ func (e *Engine) startOf(row *models.Task, class *models.Class) models.Instant {
 	return max(start, e.board.RatesLet(row, e.rows[row.ID] != nil))
 }
 
-// aheadOf is how many tasks of its line go before a new one, itself included. Beyond the window nothing is known of the
-// order: the newest are last.
+// aheadOf is how many tasks of its line start before the next one behind a task, itself included. Beyond the window nothing is
+// known of the order: it is taken for the last.
 func (e *Engine) aheadOf(row *models.Task) int64 {
 	line := e.board.Line(board.LineOf(row))
 	if line == nil {
