@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"time"
 
 	"nightshift/models"
@@ -32,6 +31,7 @@ type exporter struct {
 type group struct {
 	sim.Arrival
 	failed, attempts int64
+	tokens           int64 // that all of them ask for
 	unknown          []int // items that have not ended: their run time is the mean of the others
 }
 
@@ -47,6 +47,7 @@ type taskRow struct {
 		DiskMB   int64   `json:"disk_mb"`
 		GPU      int32   `json:"gpu"`
 		VRAMMB   int64   `json:"vram_mb"`
+		Tokens   int64   `json:"tokens"`
 	} `json:"resources"`
 	Model struct {
 		Chosen *string `json:"chosen"`
@@ -60,6 +61,8 @@ type taskRow struct {
 		Key   string `json:"key"`
 		Limit int32  `json:"limit"`
 	} `json:"concurrency"`
+	RateKeys    []string   `json:"rate_keys"`
+	Ordered     bool       `json:"ordered"`
 	Attempt     int32      `json:"attempt"`
 	Used        int64      `json:"attempts_used"`
 	MaxAttempts int32      `json:"max_attempts"`
@@ -84,7 +87,8 @@ func (e *exporter) recording(ctx context.Context, slugs []string) (*scenario.Rec
 	if err != nil {
 		return nil, err
 	}
-	for _, t := range tenants {
+	for i := range tenants {
+		t := &tenants[i]
 		headers := map[string]string{"Nightshift-Environment": e.environment}
 		if whole {
 			headers["Nightshift-Tenant"] = t.Name
@@ -94,6 +98,9 @@ func (e *exporter) recording(ctx context.Context, slugs []string) (*scenario.Rec
 			return nil, err
 		}
 		if err := e.lanes(ctx, of, t.Name, r); err != nil {
+			return nil, err
+		}
+		if err := e.limits(ctx, of, t); err != nil {
 			return nil, err
 		}
 		if err := e.tasks(ctx, of, t.Name); err != nil {
@@ -155,151 +162,6 @@ func pages[T any](ctx context.Context, c *source, path string, query url.Values,
 	}
 }
 
-// tenants are those that the key sees; whole says that it is the platform's.
-func (e *exporter) tenants(ctx context.Context, c *source, slugs []string) (out []sim.Tenant, whole bool, err error) {
-	var me struct {
-		Tenant *string `json:"tenant_slug"`
-	}
-	if err := get(ctx, c, "/v1/whoami", &me); err != nil {
-		return nil, false, err
-	}
-	if me.Tenant != nil {
-		t := sim.Tenant{Name: *me.Tenant, Weight: 1} // its weight is the platform's to know, and means nothing alone
-		if len(slugs) > 0 {
-			return nil, false, usageError{fmt.Errorf("--tenant: the key is that of the tenant %s", t.Name)}
-		}
-		return []sim.Tenant{t}, false, nil
-	}
-	type row struct {
-		Slug   string  `json:"slug"`
-		Weight float64 `json:"weight"`
-	}
-	err = pages(ctx, c, "/v1/tenants", url.Values{"order": {"asc"}}, func(t row) error {
-		if len(slugs) == 0 || slices.Contains(slugs, t.Slug) {
-			out = append(out, sim.Tenant{Name: t.Slug, Weight: t.Weight})
-		}
-		return nil
-	})
-	if err == nil && len(out) < len(slugs) {
-		err = usageError{fmt.Errorf("--tenant: of %v the server knows %d", slugs, len(out))}
-	}
-	return out, true, err
-}
-
-func (e *exporter) kinds(ctx context.Context, c *source, r *scenario.Recording) error {
-	type row struct {
-		Kind       string   `json:"kind"`
-		Precedence int32    `json:"precedence"`
-		Weight     float64  `json:"weight"`
-		MinShare   float64  `json:"min_share"`
-		Elastic    bool     `json:"elastic"`
-		YieldsTo   []string `json:"yields_to"`
-		MaxHold    *int32   `json:"max_hold_seconds"`
-	}
-	var all struct {
-		Data []row `json:"data"`
-	}
-	if err := get(ctx, c, "/v1/kinds", &all); err != nil { // four: not a list of pages
-		return err
-	}
-	for _, k := range all.Data {
-		if name, ok := models.ParseKind(k.Kind); ok {
-			r.Kinds = append(r.Kinds, models.Kind{Name: name, Precedence: k.Precedence, Weight: k.Weight, MinShare: k.MinShare, Elastic: k.Elastic, YieldsTo: k.YieldsTo, MaxHold: orZero(k.MaxHold)})
-		}
-	}
-	return nil
-}
-
-func (e *exporter) lanes(ctx context.Context, c *source, tenant string, r *scenario.Recording) error {
-	type row struct {
-		Name          string   `json:"name"`
-		Kind          string   `json:"kind"`
-		MaxConcurrent *int32   `json:"max_concurrent"`
-		TaskTypes     []string `json:"task_types"`
-		Elastic       bool     `json:"elastic"`
-		YieldsTo      []string `json:"yields_to"`
-		MaxHold       *int32   `json:"max_hold_seconds"`
-	}
-	return pages(ctx, c, "/v1/lanes", nil, func(l row) error {
-		kind, ok := models.ParseKind(l.Kind)
-		if _, first := models.ParseKind(l.Name); first || !ok {
-			return nil // a simulated tenant has these anyway
-		}
-		lane := sim.Lane{Tenant: tenant, Name: l.Name, Kind: kind, TaskTypes: l.TaskTypes, Elastic: l.Elastic, YieldsTo: l.YieldsTo, MaxHold: orZero(l.MaxHold)}
-		if l.MaxConcurrent != nil {
-			lane.MaxConcurrent = *l.MaxConcurrent
-		}
-		r.Lanes = append(r.Lanes, lane)
-		return nil
-	})
-}
-
-// orZero is the value, 0 where there is none.
-func orZero(v *int32) int32 {
-	if v == nil {
-		return 0
-	}
-	return *v
-}
-
-// workers counts like ones together.
-func (e *exporter) workers(ctx context.Context, c *source, r *scenario.Recording) error {
-	type row struct {
-		State     string   `json:"state"`
-		Pool      string   `json:"pool"`
-		TaskTypes []string `json:"task_types"`
-		Lanes     []string `json:"lanes"`
-		Kinds     []string `json:"kinds"`
-		Resources struct {
-			CPU      float64 `json:"cpu"`
-			MemoryMB int64   `json:"memory_mb"`
-			DiskMB   int64   `json:"disk_mb"`
-			GPUs     []struct {
-				VRAMMB int64 `json:"vram_mb"`
-			} `json:"gpus"`
-		} `json:"resources"`
-		Slots        json.RawMessage   `json:"slots"`
-		Models       []string          `json:"models"`
-		Permissions  []string          `json:"permissions"`
-		Labels       map[string]string `json:"labels"`
-		LeaseSeconds int32             `json:"lease_seconds"`
-	}
-	known := map[string]int{}
-	return pages(ctx, c, "/v1/workers", nil, func(w row) error {
-		if w.State == "gone" {
-			return nil
-		}
-		like, err := json.Marshal(w)
-		if err != nil {
-			return err
-		}
-		if n, ok := known[string(like)]; ok {
-			r.Workers[n].Count++
-			return nil
-		}
-		known[string(like)] = len(r.Workers)
-		out := sim.Worker{Name: "w" + strconv.Itoa(len(r.Workers)+1), Count: 1, Worker: models.Worker{
-			Pool: w.Pool, TaskTypes: w.TaskTypes, Lanes: w.Lanes, Models: w.Models, AnyModel: w.Models == nil, Permissions: w.Permissions, AnyPermit: w.Permissions == nil, Labels: w.Labels, LeaseSeconds: w.LeaseSeconds,
-			CPUMilli: int64(w.Resources.CPU * 1000), MemoryMB: w.Resources.MemoryMB, DiskMB: w.Resources.DiskMB,
-		}}
-		if json.Unmarshal(w.Slots, &out.Slots) != nil {
-			if err := json.Unmarshal(w.Slots, &out.KindSlots); err != nil {
-				return fmt.Errorf("the slots of a worker: %w", err)
-			}
-		}
-		for _, name := range w.Kinds {
-			if kind, ok := models.ParseKind(name); ok {
-				out.Kinds = append(out.Kinds, kind)
-			}
-		}
-		for _, card := range w.Resources.GPUs {
-			out.GPUs = append(out.GPUs, models.GPUCard{VRAMMB: card.VRAMMB})
-		}
-		r.Workers = append(r.Workers, out)
-		return nil
-	})
-}
-
 func (e *exporter) tasks(ctx context.Context, c *source, tenant string) error {
 	query := url.Values{"created_after": {e.from.Format(time.RFC3339Nano)}, "created_before": {e.to.Format(time.RFC3339Nano)}, "order": {"asc"}}
 	return pages(ctx, c, "/v1/tasks", query, func(t taskRow) error {
@@ -321,8 +183,9 @@ func (e *exporter) group(tenant string, t *taskRow) *group {
 		Tenant: tenant, Lane: t.Lane, Priority: t.Priority, MaxAttempts: t.MaxAttempts,
 		Class: models.Class{
 			Type: t.Type, CPUMilli: int64(t.Resources.CPU * 1000), MemoryMB: t.Resources.MemoryMB, DiskMB: t.Resources.DiskMB, GPU: t.Resources.GPU, VRAMMB: t.Resources.VRAMMB,
-			Selector: t.Selector, Permissions: t.Permissions,
+			Selector: t.Selector, Permissions: t.Permissions, Tokens: t.Resources.Tokens > 0,
 		},
+		RateKeys: t.RateKeys, Ordered: t.Ordered,
 	}
 	if t.Model.Chosen != nil {
 		a.Class.Model = *t.Model.Chosen
@@ -333,8 +196,12 @@ func (e *exporter) group(tenant string, t *taskRow) *group {
 	if t.Deadline != nil {
 		a.Deadline = max(t.Deadline.Sub(t.came()).Round(time.Second), time.Second)
 	}
-	if len(t.Concurrency) > 0 {
-		a.LimitKey, a.KeyLimit = t.Concurrency[0].Key, t.Concurrency[0].Limit
+	for i, k := range t.Concurrency {
+		if i == 0 {
+			a.LimitKey, a.KeyLimit = k.Key, k.Limit
+			continue
+		}
+		a.Concurrency = append(a.Concurrency, models.TaskKey{Name: k.Key, Limit: k.Limit})
 	}
 	like := quotedGroup(&a)
 	g := e.groups[like]
@@ -367,6 +234,7 @@ func (g *group) add(from time.Time, t *taskRow) {
 		g.unknown = append(g.unknown, len(g.Items))
 	}
 	g.Items = append(g.Items, item)
+	g.tokens += t.Resources.Tokens
 	g.attempts += t.Used
 	if g.failed += t.Used; t.State == "succeeded" {
 		g.failed--
@@ -387,7 +255,7 @@ func (g *group) settled(n int) sim.Arrival {
 		g.Items[i].Run = mean
 	}
 	slices.SortStableFunc(g.Items, func(a, b sim.Item) int { return cmp.Compare(a.At, b.At) })
-	g.Name = fmt.Sprintf("%s-%d", g.Tenant, n+1)
+	g.Name, g.Tokens = fmt.Sprintf("%s-%d", g.Tenant, n+1), g.tokens/int64(len(g.Items))
 	if g.attempts > 0 {
 		g.FailPercent = int(max(0, g.failed) * 100 / g.attempts)
 	}

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -37,12 +38,16 @@ func newShift(t *testing.T) *shift {
 		ask(t, platform, "POST", "/v1/tenants", map[string]any{"slug": slug, "name": slug, "weight": weight}, nil)
 		ask(t, s.testClient(t, slug), "POST", "/v1/lanes", map[string]any{"name": "nightly", "kind": "batch", "task_types": []string{"dream.*"}}, nil)
 	}
+	birch := s.testClient(t, "birch")
+	ask(t, birch, "PATCH", "/v1/lanes/io", map[string]any{"max_concurrent": 7}, nil)
+	ask(t, birch, "PUT", "/v1/quotas", map[string]any{"max_concurrent": 50}, nil)
+	ask(t, birch, "PUT", "/v1/rate-limits/bank", map[string]any{"limit": 500, "per_seconds": 1}, nil)
 	var key demoKey
 	ask(t, platform, "POST", "/v1/api-keys", map[string]any{"name": "workers", "scopes": []string{"workers:register"}}, &key)
 	for slug := range s.tenants() {
 		tasks := make([]map[string]any, shiftTasks)
 		for i := range tasks {
-			tasks[i] = map[string]any{"type": "dream.short", "resources": map[string]any{"cpu": 1}, "payload": map[string]any{"secret": "not exported"}}
+			tasks[i] = map[string]any{"type": "dream.short", "resources": map[string]any{"cpu": 1}, "concurrency": []any{map[string]any{"key": "a", "limit": 90}, map[string]any{"key": "b", "limit": 80}}, "rate_keys": []string{"bank"}, "payload": map[string]any{"secret": "not exported"}}
 		}
 		ask(t, s.testClient(t, slug), "POST", "/v1/tasks/batch", map[string]any{"tasks": tasks}, nil)
 	}
@@ -153,8 +158,16 @@ func TestARecordedShiftIsLivedThroughAgain(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%.1500s", err, text)
 	}
-	if len(world.Tenants) != 2 || world.Tenants[0].Weight+world.Tenants[1].Weight != 4 || len(world.Workers) != 1 || world.Workers[0].Slots != 2 || len(world.Lanes) != 2 {
+	if len(world.Tenants) != 2 || world.Tenants[0].Weight+world.Tenants[1].Weight != 4 || len(world.Workers) != 1 || world.Workers[0].Slots != 2 || len(world.Lanes) != 3 {
 		t.Errorf("%+v", world)
+	}
+	for _, of := range world.Tenants {
+		if of.Name == "birch" && (of.Quotas.MaxConcurrent == nil || *of.Quotas.MaxConcurrent != 50 || len(of.Rates) != 1 || of.Rates[0].Limit != 500) {
+			t.Errorf("%+v", of)
+		}
+	}
+	if a := world.Arrivals[0]; len(a.Concurrency) != 1 || a.Concurrency[0].Name != "b" || !slices.Equal(a.RateKeys, []string{"bank"}) || a.Ordered || a.LimitKey != "a" {
+		t.Errorf("%+v", a.Concurrency)
 	}
 	for tenant, wait := range lived(t, world) {
 		if ratio := wait.Mean.Seconds() / s.waits[tenant].Seconds(); wait.Tasks != shiftTasks || ratio < 1.0/3 || ratio > 3 {

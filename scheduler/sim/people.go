@@ -29,7 +29,14 @@ func (w *World) begin() bool {
 		if !w.knows(l.Tenant) {
 			return false
 		}
-		lane := &models.Lane{Env: w.tenants[l.Tenant].env, Name: l.Name, Kind: l.Kind, Weight: 1, MaxConcurrent: l.MaxConcurrent, HighWater: 1000, TaskTypes: l.TaskTypes}
+		env := w.tenants[l.Tenant].env
+		if first := w.engine.Board().LaneNamed(env, l.Name); first != nil {
+			lane := first.Lane
+			lane.MaxConcurrent, lane.TaskTypes = l.MaxConcurrent, l.TaskTypes
+			w.configured(&engine.Configure{Lane: &lane, Version: lane.Version, Action: "lane.edit"})
+			continue
+		}
+		lane := &models.Lane{Env: env, Name: l.Name, Kind: l.Kind, Weight: 1, MaxConcurrent: l.MaxConcurrent, HighWater: 1000, TaskTypes: l.TaskTypes}
 		w.configured(&engine.Configure{Lane: lane, New: true, Action: "lane.create"})
 	}
 	for _, l := range w.scenario.Lanes { // once there are all of those they name

@@ -40,7 +40,7 @@ type Tenant struct {
 	Budgets []models.Budget    // of the tenant; ids and tenant are given by the world
 }
 
-// Lane stands beside the four that an environment starts with.
+// Lane stands beside the four that an environment starts with, or says what is different of one of those.
 type Lane struct {
 	Tenant        string
 	Name          string

@@ -22,14 +22,14 @@ func arrivals(f *file, w where, s *sim.Scenario, tenants map[string]bool) error 
 			Name: a.Name, Tenant: a.Tenant, Lane: a.Lane, At: a.At, MaxAttempts: a.MaxAttempts, FailPercent: a.FailPercent, Hard: a.Timeout,
 			Class: models.Class{
 				Type: cmp.Or(a.Type, "sim.task"), CPUMilli: milli(a.Needs.CPU), MemoryMB: a.Needs.MemoryMB, DiskMB: a.Needs.DiskMB, GPU: a.Needs.GPU,
-				VRAMMB: a.Needs.VRAMMB, Model: a.Needs.Model, Selector: a.Needs.Labels, Permissions: a.Needs.Permissions,
+				VRAMMB: a.Needs.VRAMMB, Tokens: a.Needs.Tokens > 0, Model: a.Needs.Model, Selector: a.Needs.Labels, Permissions: a.Needs.Permissions,
 			},
-			Deadline: a.Deadline.After, Slack: a.Deadline.Slack, Priority: defaultPriority, PriorityTo: defaultPriority,
+			Tokens: a.Needs.Tokens, Deadline: a.Deadline.After, Slack: a.Deadline.Slack, Priority: defaultPriority, PriorityTo: defaultPriority,
 		}
 		if a.Priority.Given {
 			out.Priority, out.PriorityTo = a.Priority.From, a.Priority.To
 		}
-		if a.At < 0 || a.FailPercent < 0 || a.FailPercent > 100 || a.Timeout < 0 || a.Deadline.After < 0 || a.Deadline.Slack < 0 || a.MaxAttempts < 0 ||
+		if a.At < 0 || a.FailPercent < 0 || a.FailPercent > 100 || a.Timeout < 0 || a.Deadline.After < 0 || a.Deadline.Slack < 0 || a.MaxAttempts < 0 || a.Needs.Tokens < 0 ||
 			out.Priority < 0 || out.PriorityTo > 100 || out.PriorityTo < out.Priority {
 			return wrong("nothing is negative, priorities are 0 to 100, fail_percent is at most 100")
 		}

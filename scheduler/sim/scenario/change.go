@@ -33,7 +33,7 @@ func Change(s sim.Scenario, text string) (sim.Scenario, error) {
 		c.worker(s.Workers)
 	case "lane":
 		s.Lanes = slices.Clone(s.Lanes)
-		c.lane(s.Lanes)
+		c.lane(&s)
 	case "kind":
 		s.Kinds = slices.Clone(s.Kinds)
 		c.kind(&s)
@@ -119,7 +119,15 @@ func (c *changer) worker(workers []sim.Worker) {
 	}
 }
 
-func (c *changer) lane(lanes []sim.Lane) {
+func (c *changer) lane(s *sim.Scenario) {
+	for _, t := range s.Tenants { // of those that a tenant has anyway, the file need not name one
+		name, ours := strings.CutPrefix(c.name, t.Name+".")
+		kind, first := models.ParseKind(name)
+		if ours && first && !slices.ContainsFunc(s.Lanes, func(l sim.Lane) bool { return l.Tenant == t.Name && l.Name == name }) {
+			s.Lanes = append(s.Lanes, sim.Lane{Tenant: t.Name, Name: name, Kind: kind})
+		}
+	}
+	lanes := s.Lanes
 	for i := range lanes {
 		switch {
 		case !c.is(lanes[i].Tenant + "." + lanes[i].Name):

@@ -47,11 +47,16 @@ func compile(f *file, w where) (sim.Scenario, error) {
 			return s, w.wrong("tenants", i, "the weight of %s is %v: weights are above 0 and at most 1000", t.Name, weight)
 		}
 		tenants[t.Name] = true
-		limits, err := rates(&f.Tenants[i], func(format string, args ...any) error { return w.wrong("tenants", i, format, args...) })
+		wrong := func(format string, args ...any) error { return w.wrong("tenants", i, format, args...) }
+		quotas, err := limits(&f.Tenants[i], wrong)
 		if err != nil {
 			return s, err
 		}
-		s.Tenants = append(s.Tenants, sim.Tenant{Name: t.Name, Weight: weight, Rates: limits})
+		rates, err := rates(&f.Tenants[i], wrong)
+		if err != nil {
+			return s, err
+		}
+		s.Tenants = append(s.Tenants, sim.Tenant{Name: t.Name, Weight: weight, Quotas: quotas, Rates: rates})
 	}
 	for _, step := range []func(*file, where, *sim.Scenario, map[string]bool) error{kinds, lanes, workers, arrivals, troubles} {
 		if err := step(f, w, &s, tenants); err != nil {
@@ -100,7 +105,11 @@ func kinds(f *file, w where, s *sim.Scenario, _ map[string]bool) error {
 
 func lanes(f *file, w where, s *sim.Scenario, tenants map[string]bool) error {
 	for i, l := range f.Lanes {
+		first, isFirst := models.ParseKind(l.Name) // one that the tenant has anyway: this says what is different
 		kind, ok := models.ParseKind(cmp.Or(l.Kind, "batch"))
+		if isFirst && l.Kind == "" {
+			kind = first
+		}
 		switch {
 		case !tenants[l.Tenant]:
 			return w.wrong("lanes", i, "there is no tenant %q", l.Tenant)
@@ -108,6 +117,10 @@ func lanes(f *file, w where, s *sim.Scenario, tenants map[string]bool) error {
 			return w.wrong("lanes", i, "the lane has no name")
 		case !ok:
 			return w.wrong("lanes", i, "there is no kind %q", l.Kind)
+		case isFirst && kind != first:
+			return w.wrong("lanes", i, "the lane %s is of the kind of its name", l.Name)
+		case slices.ContainsFunc(f.Lanes[:i], func(o lane) bool { return o.Tenant == l.Tenant && o.Name == l.Name }):
+			return w.wrong("lanes", i, "%s has two lanes %q", l.Tenant, l.Name)
 		case l.MaxConcurrent < 0 || l.MaxHold < 0:
 			return w.wrong("lanes", i, "max_concurrent and max_hold_seconds are not negative")
 		}

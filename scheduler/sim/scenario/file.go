@@ -24,7 +24,16 @@ type tenant struct {
 	Name   string   `yaml:"name"`
 	Weight *float64 `yaml:"weight"`
 
+	Quotas     quotas      `yaml:"quotas"`
 	RateLimits []rateLimit `yaml:"rate_limits"`
+}
+
+// quotas are what limits the start of a tenant's tasks; left out: nothing does.
+type quotas struct {
+	MaxConcurrent   *int64 `yaml:"max_concurrent"`
+	MaxGPUs         *int64 `yaml:"max_gpus"`
+	MaxVRAMMB       *int64 `yaml:"max_vram_mb"`
+	TokensPerMinute *int64 `yaml:"tokens_per_minute"`
 }
 
 type kind struct {
@@ -104,6 +113,7 @@ type needs struct {
 	DiskMB      int64             `yaml:"disk_mb"`
 	GPU         int32             `yaml:"gpu"`
 	VRAMMB      int64             `yaml:"vram_mb"`
+	Tokens      int64             `yaml:"tokens"`
 	Model       string            `yaml:"model"`
 	Labels      map[string]string `yaml:"labels"`
 	Permissions []string          `yaml:"permissions"`

@@ -17,6 +17,17 @@ type keyOf struct {
 	Limit int32  `yaml:"limit"`
 }
 
+// limits reads the quotas of a tenant.
+func limits(t *tenant, wrong func(string, ...any) error) (models.Quotas, error) {
+	q := t.Quotas
+	for _, most := range []*int64{q.MaxConcurrent, q.MaxGPUs, q.MaxVRAMMB, q.TokensPerMinute} {
+		if most != nil && *most < 0 || most != nil && most == q.TokensPerMinute && *most == 0 {
+			return models.Quotas{}, wrong("quotas are not negative, and tokens_per_minute is above 0")
+		}
+	}
+	return models.Quotas{MaxConcurrent: q.MaxConcurrent, MaxGPUs: q.MaxGPUs, MaxVRAMMB: q.MaxVRAMMB, TokensPerMinute: q.TokensPerMinute}, nil
+}
+
 // rates reads the rate limits of a tenant.
 func rates(t *tenant, wrong func(string, ...any) error) (out []models.RateLimit, err error) {
 	for _, r := range t.RateLimits {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"nightshift/models"
 	"nightshift/scheduler/sim"
 )
 
@@ -100,9 +101,12 @@ func TestWhatMakesNoSenseIsRefusedWithItsLine(t *testing.T) {
 		head + "  - {tenant: a, run: 1s, poisson: {every: 1us}}\n":                                      "line 6: with it about",
 		head + "  - {tenant: a, run: 1s, backlog: 1, graph: [{name: x, after: [y]}]}\n":                 "line 6: task \"x\" of the graph waits",
 		head + "  - {tenant: a, run: {mean: 1s, shape: flat}, backlog: 1}\n":                            "line 6: run times are",
-		"tenants: [{name: a}]\nworkers: [{name: w, slots: 1}]\narrivals: [{tenant: a, run: 1s, backlog: 1}]\nkinds:\n  - {name: batch, yields_to: [fast]}\n":           "line 5: a kind yields to other kinds",
-		"tenants: [{name: a}]\nworkers: [{name: w, slots: 1}]\narrivals: [{tenant: a, run: 1s, backlog: 1}]\nlanes:\n  - {tenant: a, name: x, yields_to: [y]}\n":       "line 5: a lane yields to other lanes",
-		"tenants: [{name: a}]\nworkers: [{name: w, slots: 1}]\narrivals: [{tenant: a, run: 1s, backlog: 1}]\nlanes:\n  - {tenant: a, name: x, max_hold_seconds: -1}\n": "line 5: max_concurrent and max_hold_seconds",
+		"tenants: [{name: a}]\nworkers: [{name: w, slots: 1}]\narrivals: [{tenant: a, run: 1s, backlog: 1}]\nkinds:\n  - {name: batch, yields_to: [fast]}\n":               "line 5: a kind yields to other kinds",
+		"tenants: [{name: a}]\nworkers: [{name: w, slots: 1}]\narrivals: [{tenant: a, run: 1s, backlog: 1}]\nlanes:\n  - {tenant: a, name: x, yields_to: [y]}\n":           "line 5: a lane yields to other lanes",
+		"tenants: [{name: a}]\nworkers: [{name: w, slots: 1}]\narrivals: [{tenant: a, run: 1s, backlog: 1}]\nlanes:\n  - {tenant: a, name: x, max_hold_seconds: -1}\n":     "line 5: max_concurrent and max_hold_seconds",
+		"tenants: [{name: a}]\nworkers: [{name: w, slots: 1}]\narrivals: [{tenant: a, run: 1s, backlog: 1}]\nlanes:\n  - {tenant: a, name: io, kind: batch}\n":             "line 5: the lane io is of the kind",
+		"tenants: [{name: a}]\nworkers: [{name: w, slots: 1}]\narrivals: [{tenant: a, run: 1s, backlog: 1}]\nlanes:\n  - {tenant: a, name: x}\n  - {tenant: a, name: x}\n": "line 6: a has two lanes",
+		"tenants:\n  - {name: a, quotas: {max_gpus: -1}}\nworkers: [{name: w, slots: 1}]\narrivals: [{tenant: a, run: 1s, backlog: 1}]\n":                                  "line 2: quotas are not negative",
 		"- a\n":                   "cannot be read",
 		"a: [":                    "line 1",
 		"seed: 1\n---\nseed: 2\n": "one document",
@@ -122,7 +126,7 @@ func TestOneValueIsChanged(t *testing.T) {
 	changed := s
 	for _, change := range []string{
 		"tenant.birch.weight=7", "worker.cpu.count=5", "lane.acorn.nightly.max_concurrent=9", "kind.batch.weight=4", "kind.io.precedence=5", "kind.batch.elastic=false", "kind.batch.yields_to=realtime,compute",
-		"lane.acorn.heavy.max_hold_seconds=5", "lane.acorn.heavy.yields_to=",
+		"lane.birch.io.max_concurrent=2", "lane.acorn.heavy.max_hold_seconds=5", "lane.acorn.heavy.yields_to=",
 		"arrival.crawl.deadline=90s", "arrival.reports.priority=3",
 	} {
 		if changed, err = Change(changed, change); err != nil {
@@ -132,6 +136,9 @@ func TestOneValueIsChanged(t *testing.T) {
 	if changed.Tenants[1].Weight != 7 || changed.Workers[0].Count != 5 || changed.Lanes[1].MaxConcurrent != 9 || changed.Kinds[0].Elastic || len(changed.Kinds[0].YieldsTo) != 2 || changed.Lanes[0].MaxHold != 5 || len(changed.Lanes[0].YieldsTo) != 0 || changed.Kinds[0].Weight != 4 ||
 		changed.Kinds[1].Precedence != 5 || changed.Arrivals[1].Deadline != 90*time.Second || changed.Arrivals[0].PriorityTo != 3 {
 		t.Errorf("%+v", changed)
+	}
+	if last := changed.Lanes[len(changed.Lanes)-1]; last.Tenant != "birch" || last.Name != "io" || last.Kind != models.IO || last.MaxConcurrent != 2 || len(s.Lanes) != 2 {
+		t.Errorf("%+v", changed.Lanes)
 	}
 	if s.Tenants[1].Weight != 1 || s.Workers[0].Count != 2 || len(s.Kinds) != 1 || s.Kinds[0].Weight != 2 {
 		t.Error("the world it was read from has changed too")

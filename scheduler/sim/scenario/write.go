@@ -33,7 +33,9 @@ func Write(to io.Writer, r *Recording) error {
 	put("# %s\n", r.About)
 	put("seed: 1\nhorizon: %s\ntenants:\n", r.Span+24*time.Hour)
 	for _, t := range r.Tenants {
-		put("  - {name: %s, weight: %g}\n", quoted(t.Name), t.Weight)
+		put("  - {name: %s, weight: %g", quoted(t.Name), t.Weight)
+		putLimits(put, &t)
+		put("}\n")
 	}
 	if len(r.Kinds) > 0 {
 		put("kinds:\n")
@@ -57,6 +59,27 @@ func Write(to io.Writer, r *Recording) error {
 		putArrival(put, &r.Arrivals[i])
 	}
 	return out.Flush()
+}
+
+func putLimits(put func(string, ...any), t *sim.Tenant) {
+	of := map[string]int64{}
+	for name, most := range map[string]*int64{ // any order: a copy
+		"max_concurrent": t.Quotas.MaxConcurrent, "max_gpus": t.Quotas.MaxGPUs, "max_vram_mb": t.Quotas.MaxVRAMMB, "tokens_per_minute": t.Quotas.TokensPerMinute,
+	} {
+		if most != nil {
+			of[name] = *most
+		}
+	}
+	if len(of) > 0 {
+		put(", quotas: %s", quoted(of))
+	}
+	var rates []map[string]any
+	for _, r := range t.Rates {
+		rates = append(rates, map[string]any{"key": r.Key, "limit": r.Limit, "per_seconds": r.PerSeconds, "burst": r.Burst})
+	}
+	if len(rates) > 0 {
+		put(", rate_limits: %s", quoted(rates))
+	}
 }
 
 func putWorker(put func(string, ...any), w *sim.Worker) {
@@ -100,6 +123,9 @@ func putArrival(put func(string, ...any), a *sim.Arrival) {
 	put("  - tenant: %s\n    name: %s\n    type: %s\n    lane: %s\n    priority: %d\n", quoted(a.Tenant), quoted(a.Name), quoted(a.Class.Type), quoted(a.Lane), a.Priority)
 	c := &a.Class
 	put("    needs: {cpu: %g, memory_mb: %d, disk_mb: %d, gpu: %d, vram_mb: %d", float64(c.CPUMilli)/1000, c.MemoryMB, c.DiskMB, c.GPU, c.VRAMMB)
+	if a.Tokens > 0 {
+		put(", tokens: %d", a.Tokens)
+	}
 	if c.Model != "" {
 		put(", model: %s", quoted(c.Model))
 	}
@@ -115,6 +141,19 @@ func putArrival(put func(string, ...any), a *sim.Arrival) {
 	}
 	if a.LimitKey != "" {
 		put("    key: {name: %s, limit: %d}\n", quoted(a.LimitKey), a.KeyLimit)
+	}
+	if len(a.Concurrency) > 0 {
+		var keys []map[string]any
+		for _, k := range a.Concurrency {
+			keys = append(keys, map[string]any{"key": k.Name, "limit": k.Limit})
+		}
+		put("    concurrency: %s\n", quoted(keys))
+	}
+	if len(a.RateKeys) > 0 {
+		put("    rate_keys: %s\n", quoted(a.RateKeys))
+	}
+	if a.Ordered {
+		put("    ordered: true\n")
 	}
 	put("    max_attempts: %d\n    fail_percent: %d\n    recorded: [", a.MaxAttempts, a.FailPercent)
 	for i, item := range a.Items {

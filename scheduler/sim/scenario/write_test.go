@@ -10,13 +10,23 @@ import (
 	"nightshift/scheduler/sim"
 )
 
+func most(n int64) *int64 { return &n }
+
 // What is written is read again as it was, odd names and all, and lives.
 func TestARecordingIsReadAsItWasWritten(t *testing.T) {
 	r := &Recording{
 		About: "a day", Span: time.Hour,
-		Tenants: []sim.Tenant{{Name: "acorn", Weight: 2.5}, {Name: `b: "irch" #`, Weight: 1}},
-		Kinds:   []models.Kind{{Name: models.Batch, Precedence: 7, Weight: 2, MinShare: 0.2}},
-		Lanes:   []sim.Lane{{Tenant: "acorn", Name: "nightly", Kind: models.Compute, MaxConcurrent: 3, TaskTypes: []string{"a.*"}}},
+		Tenants: []sim.Tenant{
+			{
+				Name: "acorn", Weight: 2.5, Quotas: models.Quotas{MaxConcurrent: most(4), MaxGPUs: most(0), MaxVRAMMB: most(7), TokensPerMinute: most(600)},
+				Rates: []models.RateLimit{{Key: "bank: y", Limit: 5, PerSeconds: 60, Burst: 2}},
+			}, {Name: `b: "irch" #`, Weight: 1},
+		},
+		Kinds: []models.Kind{{Name: models.Batch, Precedence: 7, Weight: 2, MinShare: 0.2}},
+		Lanes: []sim.Lane{
+			{Tenant: "acorn", Name: "nightly", Kind: models.Compute, MaxConcurrent: 3, TaskTypes: []string{"a.*"}},
+			{Tenant: "acorn", Name: "io", Kind: models.IO, MaxConcurrent: 2, TaskTypes: []string{}},
+		},
 		Workers: []sim.Worker{
 			{Name: "w1", Count: 2, Worker: models.Worker{Pool: "cpu", Slots: 3, CPUMilli: 4500, MemoryMB: 100, LeaseSeconds: 30, Labels: map[string]string{"zone": "a"}}},
 			{Name: "w2", Count: 1, Worker: models.Worker{Pool: "gpu", KindSlots: map[string]int32{"io": 5}, GPUs: []models.GPUCard{{VRAMMB: 9000}}, Kinds: []models.KindName{models.IO}, AnyModel: true, AnyPermit: true}},
@@ -24,7 +34,8 @@ func TestARecordingIsReadAsItWasWritten(t *testing.T) {
 		Arrivals: []sim.Arrival{
 			{
 				Tenant: "acorn", Name: "acorn-1", Lane: "nightly", Class: models.Class{Type: "a.b", CPUMilli: 1500, Permissions: []string{}}, Priority: 70, Deadline: time.Minute, Hard: time.Hour,
-				LimitKey: "site: x", KeyLimit: 2, MaxAttempts: 4, FailPercent: 10,
+				LimitKey: "site: x", KeyLimit: 2, MaxAttempts: 4, FailPercent: 10, Tokens: 30,
+				Concurrency: []models.TaskKey{{Name: "second: z", Limit: 3}}, RateKeys: []string{"bank: y"}, Ordered: true,
 				Items: []sim.Item{{At: 0, Run: 1500 * time.Millisecond}, {At: 2250 * time.Millisecond, Run: time.Second}},
 			},
 			{Tenant: `b: "irch" #`, Name: "second", Lane: "batch", Class: models.Class{Type: "c", Permissions: []string{}}, Priority: 50, MaxAttempts: 3, Items: []sim.Item{{At: time.Second, Run: time.Second}}},
@@ -46,6 +57,9 @@ func TestARecordingIsReadAsItWasWritten(t *testing.T) {
 	}
 	for i, a := range s.Arrivals {
 		want := r.Arrivals[i]
+		if !reflect.DeepEqual(a.Concurrency, want.Concurrency) || !reflect.DeepEqual(a.RateKeys, want.RateKeys) || a.Ordered != want.Ordered || a.Tokens != want.Tokens || a.Class.Tokens != (want.Tokens > 0) {
+			t.Errorf("%+v", a)
+		}
 		if a.Name != want.Name || a.Lane != want.Lane || a.Class.Type != want.Class.Type || a.Class.CPUMilli != want.Class.CPUMilli || a.LimitKey != want.LimitKey || a.MaxAttempts != want.MaxAttempts || a.FailPercent != want.FailPercent || a.Hard != want.Hard {
 			t.Errorf("%+v", a)
 		}
