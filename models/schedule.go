@@ -101,6 +101,14 @@ type DrainRule struct {
 // Gathers says that what becomes a run comes from outside, not from a calendar.
 func (r *ScheduleRule) Gathers() bool { return r.Event != nil || r.Drain != nil }
 
+// Timing is what of a rule says when it fires: the rule without what becomes of its occurrences, and what is said about it.
+func (r ScheduleRule) Timing() ScheduleRule {
+	return ScheduleRule{
+		Kind: r.Kind, Expression: r.Expression, Timezone: r.Timezone, Gap: r.Gap, Fold: r.Fold, EverySeconds: r.EverySeconds, FromEnd: r.FromEnd,
+		RunAt: r.RunAt, StartAt: r.StartAt, EndAt: r.EndAt, Exclude: r.Exclude, Event: r.Event, Drain: r.Drain,
+	}
+}
+
 // ScheduleWork is what a run does.
 type ScheduleWork struct {
 	Task  json.RawMessage // the engine's template of a task, or of a workflow

@@ -69,6 +69,36 @@
     if (link) link.click();
   }
 
+  // Ticked rows: x, and what is ticked stays so when the rows are drawn again.
+  var ticked = new Set();
+  function ticks() { return all("[data-tick]"); }
+  function tell() {
+    all("[data-ticked]").forEach(function (mark) { mark.textContent = ticked.size ? ticked.size + " chosen" : ""; });
+    var boxes = ticks();
+    all("[data-tick-all]").forEach(function (box) {
+      box.checked = boxes.length > 0 && boxes.every(function (other) { return other.checked; });
+    });
+  }
+  function noteTicks() {
+    ticks().forEach(function (box) { if (box.checked) ticked.add(box.value); else ticked.delete(box.value); });
+    tell();
+  }
+  function onTick(event) {
+    if (event.target.matches("[data-tick-all]")) ticks().forEach(function (box) { box.checked = event.target.checked; });
+    if (event.target.matches("[data-tick], [data-tick-all]")) noteTicks();
+  }
+  function tickRow() {
+    var row = chosen();
+    var box = row && row.querySelector("[data-tick]");
+    if (box) { box.checked = !box.checked; noteTicks(); }
+  }
+  function retick() {
+    var boxes = ticks();
+    boxes.forEach(function (box) { box.checked = ticked.has(box.value); });
+    ticked = new Set(boxes.filter(function (box) { return box.checked; }).map(function (box) { return box.value; }));
+    tell();
+  }
+
   // The palette.
   function palette() { return one("#palette"); }
   function openPalette() {
@@ -147,6 +177,7 @@
       case "g": chord = Date.now(); break;
       case "j": step(1); break;
       case "k": step(-1); break;
+      case "x": tickRow(); break;
       case "Enter": if (event.target === document.body || event.target.id === "main") openRow(); break;
       case "o": var older = one("[data-next]"); if (older) older.click(); break;
       case "?": one("#keys").showModal(); break;
@@ -190,6 +221,8 @@
     document.addEventListener("keydown", onKey);
     document.addEventListener("click", onClick);
     document.addEventListener("submit", onSubmit);
+    document.addEventListener("change", onTick);
+    noteTicks();
     var box = palette();
     if (!box) return;
     box.querySelector("[data-palette-input]").addEventListener("input", narrow);
@@ -202,10 +235,12 @@
   });
   document.addEventListener("htmx:afterSettle", function (event) {
     clocks(event.target);
+    if (ticked.size) retick();
     var row = document.body.dataset.row && document.getElementById(document.body.dataset.row);
     if (row) row.classList.add("row-on");
   });
   window.addEventListener("pageshow", function () {
     all("form[data-sent]").forEach(function (form) { delete form.dataset.sent; });
+    noteTicks();
   });
 })();

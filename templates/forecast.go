@@ -126,6 +126,9 @@ func (c *CollisionRow) words() string {
 func (v *ForecastView) words() string {
 	d := v.picture()
 	out := "At most " + tasksAtOnce(d.Top) + " tasks at once"
+	if d.Top == 1 {
+		out = "At most 1 task at once"
+	}
 	if v.Capacity > 0 {
 		out += ", with " + plural(int(v.Capacity), "slot", "slots") + " now"
 	}
@@ -134,7 +137,34 @@ func (v *ForecastView) words() string {
 
 func moveAct(p Page, c CollisionRow) Act {
 	return Act{
-		Label: "Move", Icon: "calendar-time", To: p.Object("/schedules", c.ID, "move"), Plain: true, Fields: []Pair{{"move_to", c.MoveTo.UTC().Format(time.RFC3339)}},
+		Label: "Move", Icon: "calendar-time", To: p.Object("/schedules", c.ID, "move"), Fields: []Pair{{"move_to", c.MoveTo.UTC().Format(time.RFC3339)}},
 		Explain: "This occurrence goes to " + c.MoveTo.UTC().Format("15:04 UTC") + ", and all others of the schedule move by as much. The peak goes from " + tasksAtOnce(c.Peak) + " to " + tasksAtOnce(c.PeakAfter) + ".",
 	}
+}
+
+// words say what is foreseen when a rule runs next; empty where nothing is to be said.
+func (v QuieterView) words() string {
+	if v.At.IsZero() {
+		return ""
+	}
+	out := "Nothing else is foreseen"
+	if v.Peak > 0 {
+		out = tasksAtOnce(v.Peak) + " tasks at once are foreseen"
+		if v.Peak == 1 {
+			out = "1 task is foreseen"
+		}
+	}
+	out += " when it runs next, " + v.At.Format("15:04 UTC")
+	if v.Capacity > 0 {
+		out += ", with " + plural(int(v.Capacity), "slot", "slots") + " now"
+	}
+	return out + "."
+}
+
+// better names a quieter time near it, where there is one.
+func (v QuieterView) better() string {
+	if v.At.IsZero() || v.Least >= v.Peak {
+		return ""
+	}
+	return "Quieter: " + v.Better.Format("15:04 UTC") + ", with " + tasksAtOnce(v.Least) + "."
 }

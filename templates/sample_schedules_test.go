@@ -11,9 +11,10 @@ func sampleSchedule() ScheduleView {
 		ScheduleRow: ScheduleRow{
 			ID: "sch_01j2h6m7kfe0vbn3w9r5t8xyz9", Name: "nightly-report", Words: "At 02:30", Kind: "cron", Timezone: "Europe/Lisbon", PausedBy: "usr_1", Reason: nasty,
 			NextAt: at, Failures: 2, P50: 12.4, P95: 41, Marks: []RunMark{{"succeeded", "1 Jan: succeeded"}, {"failed", nasty}, {"skipped", "skipped overlap"}},
+			Lately: Lately{Tone: "skipped", Words: "skipped overlap", At: sampleNow.Add(-time.Hour), Missed: 2, Why: "skipped overlap: " + nasty},
 		},
 		Description: nasty, Facts: []Pair{{"Expression", "30 2 * * *"}, {"Owner", nasty}}, Version: 3, Task: `{"type": "report.write"}`,
-		Next: PreviewView{Words: "At 02:30", Rows: []NextRun{{At: at, Local: "Tue 1 Dec 2026 02:30:00 +00:00", Note: "the clock jumps over it"}}, Notes: []string{nasty}},
+		Next: PreviewView{Words: "At 02:30", Rows: []NextRun{{At: at, Local: "Tue 1 Dec 2026 02:30:00 +00:00", Tenant: "Tue 1 Dec 04:30 +02:00", Note: "the clock jumps over it"}}, Notes: []string{nasty}},
 		Runs: []RunRow{
 			{ID: "run_1", ScheduledFor: at, Local: "Tue 1 Dec 02:30", Origin: "manual", Outcome: "dispatched", Task: Ref{ID: "task_1"}, State: "succeeded", Late: 0.2, Tone: "succeeded"},
 			{ID: "run_2", ScheduledFor: at, Local: "Mon 30 Nov 02:30", Origin: "timer", Outcome: "skipped_overlap", Cause: nasty, Tone: "skipped"},

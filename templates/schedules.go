@@ -24,7 +24,7 @@ func resumeAct(p Page, row ScheduleRow) Act {
 
 func rollbackAct(p Page, v ScheduleView, version VersionRow) Act {
 	return Act{
-		Label: "Roll back", Icon: "arrow-back-up", To: p.Object("/schedules", v.ID, "rollback"), Plain: true,
+		Label: "Roll back", Icon: "arrow-back-up", To: p.Object("/schedules", v.ID, "rollback"),
 		Explain: "A new version is made that says what version " + strconv.FormatInt(version.Version, 10) + " said.",
 		Fields:  []Pair{{"to", strconv.FormatInt(version.Version, 10)}, {"version", strconv.FormatInt(v.Version, 10)}},
 	}
@@ -164,4 +164,17 @@ func (f ScheduleForm) otherMode(p Page) string {
 func (r NextRun) elsewhere() bool {
 	_, offset := r.At.Zone()
 	return offset != 0
+}
+
+// to is the list with the same filter.
+func (v SchedulesView) to(p Page, more ...string) string {
+	return p.URL("/schedules", append([]string{"q", v.Filter["q"], "kind", v.Filter["kind"], "state", v.Filter["state"]}, more...)...)
+}
+
+// older is its next page; empty: there is none.
+func (v SchedulesView) older(p Page) string {
+	if v.Next == "" {
+		return ""
+	}
+	return v.to(p, "cursor", v.Next)
 }

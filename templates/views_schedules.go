@@ -7,7 +7,9 @@ type SchedulesView struct {
 	Rows     []ScheduleRow
 	Next     string
 	Earlier  bool
-	Forecast *ForecastView // nil: it is asked for by the page
+	Filter   map[string]string // q, kind, state
+	Total    int               // that match
+	Forecast *ForecastView     // nil: it is asked for by the page
 }
 
 // ScheduleRow is a schedule in a list.
@@ -24,6 +26,15 @@ type ScheduleRow struct {
 	Failures int
 	P50, P95 float64 // 0: none has ended yet
 	Marks    []RunMark
+	Lately   Lately
+}
+
+// Lately sums up the last runs of a schedule.
+type Lately struct {
+	Tone, Words string // of the last one; empty: it has not run yet
+	At          time.Time
+	Missed      int    // of those that are marked, how many came to nothing
+	Why         string // the last of them did
 }
 
 // RunMark is a run as a small mark: its tone is the name of a state.
@@ -91,9 +102,20 @@ type PreviewView struct {
 
 // NextRun is an occurrence to come.
 type NextRun struct {
-	At    time.Time
-	Local string
-	Note  string
+	At     time.Time
+	Local  string
+	Tenant string // the same on the tenant's clock, where that is another one
+	Note   string
+}
+
+// QuieterView is how much is foreseen when a rule runs next, and where near it is quieter.
+type QuieterView struct {
+	At       time.Time // zero: it does not run in the time that is foreseen
+	Peak     float64
+	Capacity int64
+	Over     bool // it lies in a collision that asks for more than there is
+	Better   time.Time
+	Least    float64
 }
 
 // ScheduleForm is a schedule as it is edited: values by the names of its fields, as typed.

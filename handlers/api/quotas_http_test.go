@@ -253,8 +253,14 @@ func TestScheduleQuotasOverHTTP(t *testing.T) {
 	}
 	often := s.want(schedule("often", `"kind":"interval","every_seconds":5`), 201, "")
 	s.want(s.call("PUT", "/v1/quotas", s.root, `{"max_schedules":2,"min_schedule_interval_seconds":60}`, "Nightshift-Tenant", "acme"), 200, "")
-	s.want(schedule("fast", `"kind":"interval","every_seconds":59`), 422, "invalid_schedule")
-	s.want(schedule("faster", `"kind":"cron","expression":"*/30 * * * * *"`), 422, "invalid_schedule")
+	for name, c := range map[string][2]string{
+		"fast":   {`"kind":"interval","every_seconds":59`, "the nearest valid form is 60"},
+		"faster": {`"kind":"cron","expression":"*/30 * * * * *"`, `the nearest valid form is \"* * * * *\"`},
+	} {
+		if r := s.want(schedule(name, c[0]), 422, "invalid_schedule"); !strings.Contains(r.text, c[1]) || !strings.Contains(r.text, "min_schedule_interval_seconds is 60") {
+			t.Errorf("%s: %s", name, r.text)
+		}
+	}
 	s.want(schedule("fine", `"kind":"cron","expression":"* * * * *"`), 201, "")
 	s.want(schedule("third", `"kind":"cron","expression":"0 8 * * *"`), 422, "invalid_schedule")
 	s.want(s.call("PATCH", "/v1/schedules/"+often.str("id"), s.root, `{"description":"from before the quota"}`, "Nightshift-Tenant", "acme"), 200, "")

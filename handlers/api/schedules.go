@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/gofiber/fiber/v2"
 
@@ -74,25 +75,49 @@ func createSchedule(d *handlers.Deps, c *fiber.Ctx) error {
 }
 
 func listSchedules(d *handlers.Deps, c *fiber.Ctx) error {
-	q, ids, err := idList(d, c)
+	q, ids, err := idList(d, c, "kind", "enabled", "=q")
+	if err != nil {
+		return err
+	}
+	filter, err := scheduleFilter(q)
 	if err != nil {
 		return err
 	}
 	caller := handlers.CallerOf(c)
-	rows, total, err := d.World.Schedules(c.UserContext(), caller.Scope(), caller.Env, ids)
+	rows, total, err := d.World.Schedules(c.UserContext(), caller.Scope(), caller.Env, ids, filter)
 	if err != nil {
 		return err
 	}
 	return answerIDs(c, q, rows, total, viewSchedule(caller.Environment, d.Now()), func(r postgres.ScheduleRow) models.ID { return r.ID })
 }
 
+// scheduleFilter reads which schedules are asked for.
+func scheduleFilter(q *handlers.ListQuery) (f postgres.ScheduleFilter, err error) {
+	var k handlers.Check
+	f.Kinds = q.Values["kind"]
+	for _, kind := range f.Kinds {
+		k.OneOf("query.kind", kind, scheduleKinds...)
+	}
+	if values := q.Values["enabled"]; len(values) > 0 {
+		on := values[0] == "true"
+		f.On = &on
+		k.That(len(values) == 1 && (on || values[0] == "false"), "query.enabled", "must be true or false")
+	}
+	if values := q.Values["q"]; len(values) > 0 {
+		f.Name = strings.ToLower(values[0])
+		k.That(len(values) == 1, "query.q", "has more than one value")
+		k.Text("query.q", f.Name, 0, 128)
+	}
+	return f, k.Err()
+}
+
 // idList reads a list's query whose rows are ordered by their id.
-func idList(d *handlers.Deps, c *fiber.Ctx) (*handlers.ListQuery, postgres.IDList, error) {
-	q, err := handlers.ReadList(d, c)
+func idList(d *handlers.Deps, c *fiber.Ctx, filters ...string) (*handlers.ListQuery, postgres.IDList, error) {
+	q, err := handlers.ReadList(d, c, filters...)
 	if err != nil {
 		return nil, postgres.IDList{}, err
 	}
-	ids := postgres.IDList{Desc: q.Desc, Limit: q.Limit + 1}
+	ids := postgres.IDList{Desc: q.Desc, Count: q.Count, Limit: q.Limit + 1}
 	_, err = q.After(&ids.After)
 	return q, ids, err
 }
@@ -146,8 +171,12 @@ func patchSchedule(d *handlers.Deps, c *fiber.Ctx) error {
 }
 
 func deleteSchedule(d *handlers.Deps, c *fiber.Ctx) error {
-	_, err := editSchedule(d, c, func(row *postgres.ScheduleRow) (*engine.Configure, error) {
-		return &engine.Configure{DeleteSchedule: &models.TaskRef{Env: row.Env, ID: row.ID}, Action: "schedule.delete"}, nil
+	reason, err := givenReason(c)
+	if err != nil {
+		return err
+	}
+	_, err = editSchedule(d, c, func(row *postgres.ScheduleRow) (*engine.Configure, error) {
+		return &engine.Configure{DeleteSchedule: &models.TaskRef{Env: row.Env, ID: row.ID}, Action: "schedule.delete", Reason: reason}, nil
 	})
 	if err != nil {
 		return err
@@ -178,7 +207,8 @@ func triggerSchedule(d *handlers.Deps, c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	if _, err := givenReason(c); err != nil {
+	reason, err := givenReason(c)
+	if err != nil {
 		return err
 	}
 	row, err := readSchedule(d, c)
@@ -203,7 +233,7 @@ func triggerSchedule(d *handlers.Deps, c *fiber.Ctx) error {
 	run := d.Mint()
 	return handlers.Create(d, c, func(once *engine.Once) (*handlers.Made, error) {
 		answer, err := ask(d, c, func(cmd *engine.Command) {
-			cmd.Trigger = &engine.Trigger{Env: row.Env, Schedule: row.ID, Run: run, Rows: engine.RunRows(&row.Rule), Once: once}
+			cmd.Trigger = &engine.Trigger{Env: row.Env, Schedule: row.ID, Run: run, Rows: engine.RunRows(&row.Rule), Reason: reason, Once: once}
 		})
 		if err != nil {
 			return nil, err
@@ -267,13 +297,17 @@ func listVersions(d *handlers.Deps, c *fiber.Ctx) error {
 }
 
 type rollbackRequest struct {
-	Version int64 `json:"version" required:"true"`
+	Version int64                `json:"version" required:"true"`
+	Reason  handlers.Opt[string] `json:"reason" maxLength:"1000" doc:"kept in the audit"`
 }
 
 // rollbackSchedule makes an earlier version the newest.
 func rollbackSchedule(d *handlers.Deps, c *fiber.Ctx) error {
 	var in rollbackRequest
 	if err := handlers.Bind(c, &in); err != nil {
+		return err
+	}
+	if err := checkReason(in.Reason.Or(""), false); err != nil {
 		return err
 	}
 	id, err := editSchedule(d, c, func(row *postgres.ScheduleRow) (*engine.Configure, error) {
@@ -287,7 +321,7 @@ func rollbackSchedule(d *handlers.Deps, c *fiber.Ctx) error {
 		}
 		before := row.Rule
 		row.Name, row.Rule, row.Work = old.Name, old.Rule, old.Work
-		return &engine.Configure{Schedule: &row.Schedule, Action: "schedule.rollback"}, checkRule(&row.Schedule, before, d.Now())
+		return &engine.Configure{Schedule: &row.Schedule, Action: "schedule.rollback", Reason: in.Reason.Or("")}, checkRule(&row.Schedule, before, d.Now())
 	})
 	if err != nil {
 		return err

@@ -14,6 +14,7 @@ type backfillRequest struct {
 	To      string               `json:"to" required:"true" doc:"both are part of the range; not in the future"`
 	Overlap handlers.Opt[string] `json:"overlap" enum:"skip,queue_one,allow,cancel_previous" doc:"of these runs; the schedule's own when left out"`
 	DryRun  bool                 `json:"dry_run" doc:"answer how many there are, and make none"`
+	Reason  handlers.Opt[string] `json:"reason" maxLength:"500" doc:"kept in the audit"`
 }
 
 // BackfillView says how many occurrences a range has.
@@ -35,6 +36,7 @@ func (ask *backfillRequest) read() (from, to models.Instant, err error) {
 	if ask.Overlap.Given && !ask.Overlap.Null {
 		k.OneOf("body.overlap", ask.Overlap.Value, "skip", "queue_one", "allow", "cancel_previous")
 	}
+	k.Text("body.reason", ask.Reason.Or(""), 0, 500)
 	return from, to, k.Err()
 }
 
@@ -79,7 +81,7 @@ func backfillSchedule(d *handlers.Deps, c *fiber.Ctx) error {
 	}
 	return handlers.Create(d, c, func(once *engine.Once) (*handlers.Made, error) {
 		answer, err := ask(d, c, func(cmd *engine.Command) {
-			cmd.Backfill = &engine.Backfill{Env: row.Env, Schedule: row.ID, ID: id, From: from, To: to, Overlap: in.Overlap.Or(row.Rule.Overlap), Rows: len(list) * engine.RunRows(&row.Rule), Once: once}
+			cmd.Backfill = &engine.Backfill{Env: row.Env, Schedule: row.ID, ID: id, From: from, To: to, Overlap: in.Overlap.Or(row.Rule.Overlap), Rows: len(list) * engine.RunRows(&row.Rule), Reason: in.Reason.Or(""), Once: once}
 		})
 		if err != nil {
 			return nil, err

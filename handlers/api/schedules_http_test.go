@@ -1,8 +1,10 @@
 package api_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
+	"time"
 )
 
 func (s *stage) scheduler(slug string) string {
@@ -138,8 +140,9 @@ func TestADryRunOfAScheduleSaysWhatItWouldDo(t *testing.T) {
 	}
 	plain := dry(daily(map[string]any{"timezone": "Africa/Lusaka", "task": map[string]any{"type": "report.write", "lane": "io", "estimated_cost_usd": 0.25}, "partitions": 4}))
 	rows := plain.rows("next")
+	clock := fmt.Sprintf("%02d:00", dailyHour)
 	if plain.str("lane") != "io" || plain.str("kind") != "io" || plain.num("estimated_cost_usd") != 1 || plain.num("tasks") != 4 || len(plain.rows("refusals")) != 0 || len(rows) != 10 ||
-		rows[0].str("at") != plain.str("estimated_start_at") || !strings.HasSuffix(rows[0].str("local"), "T03:00:00+02:00") || plain.str("words") != "At 03:00 every day" {
+		rows[0].str("at") != plain.str("estimated_start_at") || !strings.HasSuffix(rows[0].str("local"), "T"+clock+":00+02:00") || plain.str("words") != "At "+clock+" every day" {
 		t.Errorf("plain: %s", plain.text)
 	}
 	if list := s.want(s.call("GET", "/v1/schedules?count=true", token, nil), 200, ""); list.at("total").num("value") != 0 {
@@ -208,8 +211,17 @@ func TestADryRunOfATriggerSaysWhatWouldBecomeOfIt(t *testing.T) {
 	}
 }
 
+// dailyHour is twelve hours away, so that no test of a daily schedule sees it run by itself, whenever it begins.
+var (
+	dailyHour = (time.Now().UTC().Hour() + 12) % 24
+	dailyRule = fmt.Sprintf("0 %d * * *", dailyHour)
+)
+
+// onTheDay is when a daily schedule runs on a day, in UTC.
+func onTheDay(date string) string { return fmt.Sprintf("%sT%02d:00:00Z", date, dailyHour) }
+
 func daily(more map[string]any) map[string]any {
-	body := map[string]any{"name": "nightly", "kind": "cron", "expression": "0 3 * * *", "task": map[string]any{"type": "report.write", "payload": map[string]any{"for": "{{scheduled_for}}"}}}
+	body := map[string]any{"name": "nightly", "kind": "cron", "expression": dailyRule, "task": map[string]any{"type": "report.write", "payload": map[string]any{"for": "{{scheduled_for}}"}}}
 	for name, value := range more {
 		body[name] = value
 	}
@@ -236,17 +248,18 @@ func TestAScheduleFromItsMakingToItsEnd(t *testing.T) {
 		}
 	}
 	path := "/v1/schedules/" + id
-	edited := s.want(s.call("PATCH", path, token, `{"expression":"30 4 * * *","owner":null,"max_failures_in_a_row":3}`, "If-Match", `"1"`), 200, "")
-	if edited.str("expression") != "30 4 * * *" || edited.body["owner"] != nil || edited.num("max_failures_in_a_row") != 3 || edited.str("timezone") != "Africa/Lusaka" || edited.header.Get("ETag") != `"2"` {
+	later := fmt.Sprintf("30 %d * * *", dailyHour)
+	edited := s.want(s.call("PATCH", path, token, `{"expression":"`+later+`","owner":null,"max_failures_in_a_row":3}`, "If-Match", `"1"`), 200, "")
+	if edited.str("expression") != later || edited.body["owner"] != nil || edited.num("max_failures_in_a_row") != 3 || edited.str("timezone") != "Africa/Lusaka" || edited.header.Get("ETag") != `"2"` {
 		t.Errorf("edited: %s", edited.text)
 	}
 	s.want(s.call("PATCH", path, token, `{"owner":"x"}`, "If-Match", `"1"`), 412, "stale")
 	versions := s.want(s.call("GET", path+"/versions", token, nil), 200, "").rows("data")
-	if len(versions) != 2 || versions[0].num("version") != 2 || len(versions[0].body["changed"].([]any)) != 3 || versions[1].str("expression") != "0 3 * * *" || versions[1].at("by").str("kind") != "key" {
+	if len(versions) != 2 || versions[0].num("version") != 2 || len(versions[0].body["changed"].([]any)) != 3 || versions[1].str("expression") != dailyRule || versions[1].at("by").str("kind") != "key" {
 		t.Errorf("versions: %v", versions)
 	}
 	back := s.want(s.call("POST", path+"/rollback", token, `{"version":1}`), 200, "")
-	if back.str("expression") != "0 3 * * *" || back.str("owner") != "ops" || back.num("version") != 3 || back.body["max_failures_in_a_row"] != nil {
+	if back.str("expression") != dailyRule || back.str("owner") != "ops" || back.num("version") != 3 || back.body["max_failures_in_a_row"] != nil {
 		t.Errorf("rolled back: %s", back.text)
 	}
 	s.refused(s.call("POST", path+"/rollback", token, `{"version":9}`), "body.version")
@@ -294,6 +307,77 @@ func TestAScheduleFromItsMakingToItsEnd(t *testing.T) {
 	s.want(s.call("DELETE", path, token, nil), 204, "")
 	s.want(s.call("GET", path, token, nil), 404, "not_found")
 	s.want(s.call("POST", "/v1/schedules", token, daily(nil)), 201, "")
+}
+
+// Why somebody did something stands in the audit, whatever it was.
+func TestReasonsOfSchedulesAreKept(t *testing.T) {
+	s := newStage(t)
+	token := s.scheduler("acme")
+	s.want(s.call("POST", "/v1/schedules", token, daily(nil)), 201, "")
+	const path = "/v1/schedules/nightly"
+	s.want(s.call("POST", path+"/trigger", token, `{"reason":"for trigger"}`), 201, "")
+	s.want(s.call("POST", path+"/backfill", token, `{"from":"2026-01-01T00:00:00Z","to":"2026-01-01T00:00:01Z","reason":"for backfill"}`), 202, "")
+	s.want(s.call("PATCH", path, token, `{"owner":"ops"}`), 200, "")
+	s.want(s.call("POST", path+"/rollback", token, `{"version":1,"reason":"for rollback"}`), 200, "")
+	s.refused(s.call("DELETE", path, token, `{"reason":"`+strings.Repeat("x", 501)+`"}`), "body.reason")
+	s.refused(s.call("POST", path+"/rollback", token, `{"version":1,"reason":"`+strings.Repeat("x", 1001)+`"}`), "body.reason")
+	s.want(s.call("DELETE", path, token, `{"reason":"for delete"}`), 204, "")
+	for _, verb := range []string{"trigger", "backfill", "rollback", "delete"} {
+		rows := s.want(s.call("GET", "/v1/audit?action=schedule."+verb, s.acme, nil), 200, "").rows("data")
+		if len(rows) != 1 || rows[0].str("reason") != "for "+verb {
+			t.Errorf("%s: %v", verb, rows)
+		}
+	}
+}
+
+func TestSchedulesAreListedByKindStateAndName(t *testing.T) {
+	s := newStage(t)
+	token := s.scheduler("acme")
+	put := func(name string, more map[string]any) {
+		body := daily(more)
+		body["name"] = name
+		s.want(s.call("POST", "/v1/schedules", token, body), 201, "")
+	}
+	for _, name := range []string{"report.a", "report.b", "100_a", "off"} {
+		put(name, nil)
+	}
+	put("every", map[string]any{"kind": "interval", "expression": nil, "every_seconds": 86_400})
+	s.want(s.call("POST", "/v1/schedules/report.a/pause", token, nil), 200, "")
+	s.want(s.call("PATCH", "/v1/schedules/off", token, `{"enabled":false}`), 200, "")
+	for query, want := range map[string]string{
+		"kind=cron": "report.a report.b 100_a off", "kind=interval": "every", "kind=cron,interval": "report.a report.b 100_a off every", "kind=once": "",
+		"enabled=false": "report.a off", "enabled=true": "report.b 100_a every", "q=REPORT": "report.a report.b", "q=_": "100_a", "q=%25": "",
+		"enabled=false&q=report": "report.a", "kind=cron&enabled=true&q=a": "100_a",
+	} {
+		var names []string
+		for at, more := "/v1/schedules?order=asc&limit=2&count=true&"+query, ""; ; {
+			page := s.want(s.call("GET", at+more, token, nil), 200, "")
+			for _, row := range page.rows("data") {
+				names = append(names, row.str("name"))
+			}
+			if n := page.at("total").num("value"); int(n) != len(strings.Fields(want)) {
+				t.Errorf("%s: %v in all", query, n)
+			}
+			if more = page.str("next_cursor"); more == "" {
+				break
+			}
+			more = "&cursor=" + more
+		}
+		if got := strings.Join(names, " "); got != want {
+			t.Errorf("%s: %q, want %q", query, got, want)
+		}
+	}
+	if resumed := s.want(s.call("POST", "/v1/schedules/off/resume", token, nil), 200, ""); resumed.body["enabled"] != true {
+		t.Errorf("resumed: %s", resumed.text)
+	}
+	if rows := s.want(s.call("GET", "/v1/schedules?enabled=true&q=off", token, nil), 200, "").rows("data"); len(rows) != 1 {
+		t.Errorf("one that an operator lets go on is not listed as enabled: %v", rows)
+	}
+	for query, field := range map[string]string{"kind=weekly": "query.kind", "enabled=maybe": "query.enabled", "enabled=true,false": "query.enabled", "q=" + strings.Repeat("x", 129): "query.q"} {
+		s.refused(s.call("GET", "/v1/schedules?"+query, token, nil), field)
+	}
+	first := s.want(s.call("GET", "/v1/schedules?limit=1&kind=cron", token, nil), 200, "").str("next_cursor")
+	s.want(s.call("GET", "/v1/schedules?limit=1&kind=interval&cursor="+first, token, nil), 400, "invalid_cursor")
 }
 
 func TestAnIntervalFiresByItself(t *testing.T) {
@@ -375,7 +459,7 @@ func TestABackfillIsCountedFirst(t *testing.T) {
 	token := s.scheduler("acme")
 	made := s.want(s.call("POST", "/v1/schedules", token, daily(map[string]any{"calendar_exclude": []string{"2026-01-03"}})), 201, "")
 	path := "/v1/schedules/" + made.str("id") + "/backfill"
-	ask := map[string]any{"from": "2026-01-01T03:00:00Z", "to": "2026-01-05T03:00:00Z", "overlap": "allow", "dry_run": true}
+	ask := map[string]any{"from": onTheDay("2026-01-01"), "to": onTheDay("2026-01-05"), "overlap": "allow", "dry_run": true}
 	if r := s.want(s.call("POST", path, token, ask), 200, ""); r.num("matched") != 5 || r.body["id"] != nil {
 		t.Errorf("counted: %s", r.text)
 	}
@@ -394,7 +478,7 @@ func TestABackfillIsCountedFirst(t *testing.T) {
 	s.want(s.call("GET", r.header.Get("Location"), s.blue, nil), 404, "not_found")
 	s.want(s.call("POST", r.header.Get("Location")+"/cancel", s.acme, nil), 409, "state_conflict")
 	rows := s.want(s.call("GET", "/v1/schedules/nightly/runs?order=asc", token, nil), 200, "").rows("data")
-	if len(rows) != 5 || rows[0].str("scheduled_for") != "2026-01-01T03:00:00Z" || rows[0].str("origin") != "backfill:"+r.str("id") || rows[2].str("outcome") != "excluded" || rows[4].str("outcome") != "dispatched" {
+	if len(rows) != 5 || rows[0].str("scheduled_for") != onTheDay("2026-01-01") || rows[0].str("origin") != "backfill:"+r.str("id") || rows[2].str("outcome") != "excluded" || rows[4].str("outcome") != "dispatched" {
 		t.Errorf("the runs: %v", rows)
 	}
 	for body, field := range map[string]string{

@@ -266,16 +266,8 @@ func checkRule(row *models.Schedule, before models.ScheduleRule, now models.Inst
 	if created == 0 {
 		created = now
 	}
-	if !reflect.DeepEqual(timing(row.Rule), timing(before)) {
+	if !reflect.DeepEqual(row.Rule.Timing(), before.Timing()) {
 		return refusedSchedule(calendar.CheckRule(&row.Rule, created, now, leastInterval))
 	}
 	return nil
-}
-
-func timing(r models.ScheduleRule) models.ScheduleRule {
-	r.Description, r.Owner, r.RunbookURL, r.MostFailures, r.JitterSeconds = "", "", "", 0, 0
-	r.Misfire, r.GraceSeconds, r.CatchUp, r.Overlap, r.ExpireSeconds = "", 0, 0, "", 0
-	r.Partitions, r.FlexibleSeconds, r.WithinSeconds, r.Disabled = 0, 0, 0, false
-	r.Workflow, r.FanOut, r.Bytes, r.Fed, r.Marks, r.Vars = false, 0, 0, 0, nil, nil
-	return r
 }

@@ -14,7 +14,8 @@ import (
 )
 
 type moveRequest struct {
-	MoveTo string `json:"move_to" required:"true" doc:"as it was suggested: where the occurrence at the peak is to go; all others move by as much"`
+	MoveTo string               `json:"move_to" required:"true" doc:"as it was suggested: where the occurrence at the peak is to go; all others move by as much"`
+	Reason handlers.Opt[string] `json:"reason" maxLength:"1000" doc:"kept in the audit"`
 }
 
 // MovedView is a schedule that was moved, or would be.
@@ -38,6 +39,9 @@ func applySuggestion(d *handlers.Deps, c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
+	if err := checkReason(in.Reason.Or(""), false); err != nil {
+		return err
+	}
 	var would MovedView
 	move := func(row *postgres.ScheduleRow) (*engine.Configure, error) {
 		before := row.Rule
@@ -46,7 +50,7 @@ func applySuggestion(d *handlers.Deps, c *fiber.Ctx) error {
 			return nil, err
 		}
 		would = MovedView{viewSchedule(handlers.CallerOf(c).Environment, d.Now())(*row), rounded(col.Peak), rounded(col.Move.PeakAfter)}
-		return &engine.Configure{Schedule: &row.Schedule, Action: "schedule.move"}, checkRule(&row.Schedule, before, d.Now())
+		return &engine.Configure{Schedule: &row.Schedule, Action: "schedule.move", Reason: in.Reason.Or("")}, checkRule(&row.Schedule, before, d.Now())
 	}
 	if dry {
 		row, err := readSchedule(d, c)

@@ -176,7 +176,7 @@ func TestAScheduledWorkflowSharesItsLaneAndPriority(t *testing.T) {
 	s := newStage(t)
 	token := s.scheduler("acme")
 	made := s.want(s.call("POST", "/v1/schedules", token, map[string]any{
-		"name": "shared", "kind": "cron", "expression": "0 8 * * *",
+		"name": "shared", "kind": "cron", "expression": dailyRule,
 		"workflow": map[string]any{"name": "etl", "lane": "io", "priority": 70, "labels": map[string]any{"a": "b"}, "tasks": []any{map[string]any{"key": "a", "type": "x"}}},
 	}), 201, "")
 	run := s.want(s.call("POST", "/v1/schedules/"+made.str("id")+"/trigger", token, map[string]any{}), 201, "")

@@ -9,6 +9,7 @@ import (
 
 	"nightshift/handlers"
 	"nightshift/models"
+	"nightshift/scheduler/calendar"
 	"nightshift/templates"
 )
 
@@ -91,5 +92,51 @@ func (p *pages) moveSchedule(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	return p.act(c, place(c, "/schedules"), "The schedule is moved; its occurrences all by as much.", apiPath("schedules", name, "apply-suggestion"), map[string]any{"move_to": c.FormValue("move_to")})
+	body := reasonOf(c)
+	body["move_to"] = c.FormValue("move_to")
+	return p.act(c, place(c, "/schedules"), "The schedule is moved; its occurrences all by as much.", apiPath("schedules", name, "apply-suggestion"), body)
+}
+
+// nearby is how far from its next run a quieter time is looked for: as far as suggestions move a schedule.
+const nearby = 30 * time.Minute
+
+// quieter is the fragment of the editor that says what is foreseen for when its rule runs next.
+func (p *pages) quieter(c *fiber.Ctx) error {
+	values := typed(func(name string, _ ...string) string { return c.Query(name) })
+	rule, missing := ruleTyped(values)
+	view := templates.QuieterView{}
+	if table, err := calendar.Of(&rule, p.Now()); err == nil && !missing && readable(values) && !rule.Gathers() {
+		if o, ok := table.NextRun(p.Now().Time()); ok && o.At.Sub(p.Now().Time()) < 24*time.Hour {
+			var f foreseen
+			if err := p.read(c, apiPath("schedules", "forecast"), &f); err != nil {
+				return err
+			}
+			view = f.around(o.At.UTC(), p.Now().Time())
+		}
+	}
+	return show(c, fiber.StatusOK, templates.Quieter(view))
+}
+
+// around says what is foreseen at a moment, and where near it least is.
+func (f *foreseen) around(at, now time.Time) templates.QuieterView {
+	const step = 5 * time.Minute
+	busy := map[time.Time]float64{}
+	view := templates.QuieterView{At: at}
+	for _, s := range f.Slots {
+		busy[s.At.UTC()] += s.P90
+		view.Capacity = max(view.Capacity, s.Capacity)
+	}
+	for _, x := range f.Collisions {
+		view.Over = view.Over || x.Over && !at.Before(x.From) && at.Before(x.To)
+	}
+	view.Peak = busy[at.Truncate(step)]
+	view.Better, view.Least = at, view.Peak
+	for by := step; by <= nearby; by += step { // the nearest of those that are as quiet
+		for _, other := range []time.Time{at.Add(-by), at.Add(by)} {
+			if n := busy[other.Truncate(step)]; n < view.Least && other.After(now) {
+				view.Better, view.Least = other, n
+			}
+		}
+	}
+	return view
 }

@@ -24,6 +24,15 @@ func TestTheDayAheadIsDrawnAndASuggestionApplied(t *testing.T) {
 	n.shows(b.get("/schedules"), 200, "fragment=forecast")
 	got := b.get("/schedules?fragment=forecast")
 	n.shows(got, 200, "The next 24 hours", fmt.Sprintf("%02d:30–%02d:31 UTC", hour, hour), "2 tasks at once, of 2 schedules", "peak 2 → 1", "<svg")
+	rule := url.Values{"kind": {"cron"}, "timezone": {"UTC"}, "expression": {fmt.Sprintf("30 %d * * *", hour)}}
+	n.shows(b.get("/schedules/quieter?"+rule.Encode()), 200, fmt.Sprintf("2 tasks at once are foreseen when it runs next, %02d:30 UTC", hour), fmt.Sprintf("Quieter: %02d:25 UTC, with 0.", hour))
+	rule.Set("expression", fmt.Sprintf("45 %d * * *", hour))
+	n.shows(b.get("/schedules/quieter?"+rule.Encode()), 200, "Nothing else is foreseen")
+	for _, none := range []string{"kind=cron&expression=61", "kind=event&event_name=sale", "kind=interval&every_seconds=864000", ""} {
+		if got := b.get("/schedules/quieter?" + none); got.status != 200 || strings.Contains(got.html, "foreseen") {
+			t.Errorf("%s: %d %s", none, got.status, got.html)
+		}
+	}
 	form, to := moveForm.FindStringSubmatch(got.html), valueOf("move_to").FindStringSubmatch(got.html)
 	if form == nil || to == nil {
 		t.Fatalf("nothing is offered: %s", got.html)

@@ -35,7 +35,11 @@ func (p *pages) schedule(c *fiber.Ctx) error {
 	if err := p.read(c, apiPath("schedules", name), &s); err != nil {
 		return err
 	}
-	view := describeSchedule(&s, p.Now())
+	freezes, err := p.frozen(c)
+	if err != nil {
+		return err
+	}
+	view := describeSchedule(&s, p.Now(), freezes)
 	if err := p.runs(c, &s, &view); err != nil {
 		return err
 	}
@@ -53,7 +57,7 @@ func (p *pages) schedule(c *fiber.Ctx) error {
 	return show(c, fiber.StatusOK, templates.Schedule(page, view))
 }
 
-func describeSchedule(s *schedule, now models.Instant) templates.ScheduleView {
+func describeSchedule(s *schedule, now models.Instant, freezes []calendar.Freeze) templates.ScheduleView {
 	view := templates.ScheduleView{
 		ScheduleRow: s.row(), Description: s.Description, RunbookURL: webURL(s.RunbookURL), Facts: s.facts(), Task: string(s.Task), Version: s.Version,
 		LastSuccessAt: s.LastSuccessAt,
@@ -66,7 +70,7 @@ func describeSchedule(s *schedule, now models.Instant) templates.ScheduleView {
 	}
 	rule := s.rule()
 	if s.Enabled && !rule.FromEnd {
-		view.Next = preview(&rule, models.InstantOf(s.CreatedAt), now, false)
+		view.Next = preview(&rule, models.InstantOf(s.CreatedAt), now, 0, freezes)
 	}
 	return view
 }
@@ -246,14 +250,43 @@ func (p *pages) actOnSchedule(verb, text string) fiber.Handler {
 	}
 }
 
+// runSchedule makes a run by hand, and says what became of it.
+func (p *pages) runSchedule(c *fiber.Ctx) error {
+	name, err := scheduleName(c)
+	if err != nil {
+		return err
+	}
+	to := place(c, templates.ObjectPath("/schedules", name))
+	reply, err := p.call(c, fiber.MethodPost, apiPath("schedules", name, "trigger"), reasonOf(c))
+	if err != nil {
+		return done(c, to, "", err)
+	}
+	var run struct{ Outcome, Cause string }
+	if err := reply.Into(&run); err != nil {
+		return err
+	}
+	switch run.Outcome {
+	case string(calendar.Dispatched):
+		return done(c, to, "A run was made.", nil)
+	case "":
+		return done(c, to, "A run waits for the one before it.", nil)
+	}
+	return done(c, to, "", models.Errorf(models.StateConflict, "nothing runs, %s: %s", runWords(run.Outcome, ""), run.Cause))
+}
+
 // deleteSchedule removes a schedule; its runs' work goes on.
 func (p *pages) deleteSchedule(c *fiber.Ctx) error {
 	name, err := scheduleName(c)
 	if err != nil {
 		return err
 	}
-	to := place(c, "/schedules")
-	if _, err = p.call(c, fiber.MethodDelete, apiPath("schedules", name), nil); err != nil {
+	to, reason := place(c, "/schedules"), reasonOf(c)
+	if len(reason) == 0 {
+		err = models.Invalid("body.reason", "is needed")
+	} else {
+		_, err = p.call(c, fiber.MethodDelete, apiPath("schedules", name), reason)
+	}
+	if err != nil {
 		to = place(c, templates.ObjectPath("/schedules", name))
 	}
 	return done(c, to, "The schedule is gone; what its runs made goes on.", err)
@@ -265,7 +298,8 @@ func (p *pages) rollbackSchedule(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	body := fields{"version": numberOr(c.FormValue("to"))}
+	body := reasonOf(c)
+	body["version"] = numberOr(c.FormValue("to"))
 	_, err = p.call(c, fiber.MethodPost, apiPath("schedules", name, "rollback"), body, fiber.HeaderIfMatch, quoted(c.FormValue("version")))
 	return done(c, place(c, templates.ObjectPath("/schedules", name)), "Version "+handlers.Shorten(c.FormValue("to"), 20)+" is the newest again.", err)
 }
@@ -276,91 +310,4 @@ func quoted(version string) string {
 		return `"0"` // which never stands
 	}
 	return `"` + version + `"`
-}
-
-// backfill asks for a range of the past, and says how many occurrences it has before any is made.
-func (p *pages) backfill(c *fiber.Ctx) error {
-	name, err := scheduleName(c)
-	if err != nil {
-		return err
-	}
-	var s schedule
-	if err := p.read(c, apiPath("schedules", name), &s); err != nil {
-		return err
-	}
-	view := templates.BackfillView{ID: s.ID, Name: s.Name, Words: s.words(), Timezone: s.Timezone, Values: map[string]string{"overlap": s.Overlap}}
-	status := fiber.StatusOK
-	if c.Query("from")+c.Query("to") != "" {
-		for _, field := range []string{"from", "to", "overlap"} {
-			view.Values[field] = c.Query(field)
-		}
-		body := rangeBody(view.Values, s.Timezone)
-		body["dry_run"] = true
-		reply, err := p.call(c, fiber.MethodPost, apiPath("schedules", s.ID, "backfill"), body)
-		switch {
-		case err != nil && !understood(err):
-			return err
-		case err != nil:
-			status, view.Wrong = fiber.StatusUnprocessableEntity, faults(err)
-		default:
-			view.Counted = true
-			if err := reply.Into(&struct{ Matched *int64 }{&view.Matched}); err != nil {
-				return err
-			}
-			view.Some = s.between(fmt.Sprint(body["from"]), fmt.Sprint(body["to"]), p.Now())
-		}
-	}
-	page, err := p.whole(c, "Backfill", "/schedules")
-	if err != nil {
-		return err
-	}
-	return show(c, status, templates.Backfill(page, view))
-}
-
-// between are the first occurrences of a range.
-func (s *schedule) between(from, to string, now models.Instant) (out []templates.NextRun) {
-	rule := s.rule()
-	table, err := calendar.Of(&rule, models.InstantOf(s.CreatedAt))
-	begin, wrong := time.Parse(time.RFC3339, from)
-	end, alsoWrong := time.Parse(time.RFC3339, to)
-	if err != nil || wrong != nil || alsoWrong != nil { // the API has read them
-		return nil
-	}
-	list, _ := table.Between(begin.Add(-1), end, nextRuns)
-	for _, o := range list {
-		out = append(out, templates.NextRun{At: o.At, Local: localWords(o.At, now.Time()), Note: noteOf(o)})
-	}
-	return out
-}
-
-func rangeBody(values map[string]string, zone string) fields {
-	body := fields{"from": moment(values["from"], zone), "to": moment(values["to"], zone)}
-	if values["overlap"] != "" {
-		body["overlap"] = values["overlap"]
-	}
-	return body
-}
-
-func (p *pages) startBackfill(c *fiber.Ctx) error {
-	name, err := scheduleName(c)
-	if err != nil {
-		return err
-	}
-	to := place(c, templates.ObjectPath("/schedules", name))
-	var s schedule
-	if err := p.read(c, apiPath("schedules", name), &s); err != nil {
-		return done(c, to, "", err)
-	}
-	values := map[string]string{"from": c.FormValue("from"), "to": c.FormValue("to"), "overlap": c.FormValue("overlap")}
-	reply, err := p.call(c, fiber.MethodPost, apiPath("schedules", name, "backfill"), rangeBody(values, s.Timezone))
-	if err != nil {
-		return done(c, to, "", err)
-	}
-	var made struct {
-		Matched int64 `json:"matched"`
-	}
-	if err := reply.Into(&made); err != nil {
-		return err
-	}
-	return done(c, to, words(made.Matched, "run is made up.", "runs are made up, one after the other."), nil)
 }

@@ -202,9 +202,8 @@ func seconds(text string) float64 {
 	return n
 }
 
-// previewSchedule draws when the rule of a half-filled editor would fire.
-func (p *pages) previewSchedule(c *fiber.Ctx) error {
-	values := typed(func(name string, _ ...string) string { return c.Query(name) })
+// ruleTyped is the rule of a half-filled editor; missing says that it does not say yet when.
+func ruleTyped(values map[string]string) (rule models.ScheduleRule, missing bool) {
 	zone := strings.TrimSpace(values["timezone"])
 	at := func(name string) models.Instant {
 		parsed, err := time.Parse(time.RFC3339, moment(values[name], zone))
@@ -213,38 +212,81 @@ func (p *pages) previewSchedule(c *fiber.Ctx) error {
 		}
 		return models.InstantOf(parsed)
 	}
-	rule := models.ScheduleRule{
+	rule = models.ScheduleRule{
 		Kind: values["kind"], Timezone: zone, Gap: values["dst_gap"], Fold: values["dst_overlap"], StartAt: at("start_at"), EndAt: at("end_at"),
 		Exclude: strings.Fields(strings.ReplaceAll(values["calendar_exclude"], ",", " ")), Misfire: "run_once", GraceSeconds: 60, CatchUp: 100, Overlap: "skip",
 	}
 	switch rule.Kind {
 	case "cron":
 		rule.Expression = strings.TrimSpace(values["expression"])
+		return rule, rule.Expression == ""
 	case "interval":
 		rule.EverySeconds, _ = strconv.ParseInt(strings.TrimSpace(values["every_seconds"]), 10, 64) // 0 is refused by the calendar
 		rule.FromEnd = values["interval_from"] == "end"
+		return rule, values["every_seconds"] == ""
 	case "once":
 		rule.RunAt = at("run_at")
+		return rule, rule.RunAt == 0
 	case "event":
 		rule.Event = &models.EventRule{
 			Name: strings.TrimSpace(values["event_name"]), DebounceSeconds: seconds(values["event_debounce_seconds"]), MaxWaitSeconds: seconds(values["event_max_wait_seconds"]),
 			MaxEvents: int32(seconds(values["event_max_events"])),
 		}
+		return rule, rule.Event.Name == ""
 	case "drain":
 		rule.Drain = &models.DrainRule{
 			Queue: strings.TrimSpace(values["drain_queue"]), MaxItems: int32(cmp.Or(seconds(values["drain_max_items"]), 1000)), BatchSize: int32(cmp.Or(seconds(values["drain_batch_size"]), 100)),
 		}
 		rule.Partitions = int32(seconds(values["partitions"]))
+		return rule, rule.Drain.Queue == ""
 	}
+	return rule, false
+}
+
+// readable says that nothing of what was typed would be refused by the database.
+func readable(values map[string]string) bool {
+	return handlers.Storable(values["expression"] + values["timezone"] + values["event_name"] + values["drain_queue"])
+}
+
+// leastInterval is how close two runs of a schedule may lie.
+func (p *pages) leastInterval(c *fiber.Ctx) time.Duration {
+	quotas, err := p.Directory.Quotas(c.UserContext(), handlers.CallerOf(c).Tenant)
+	if least := quotas.MinIntervalSeconds; err == nil && least != nil {
+		return time.Duration(min(max(*least, 1), int64(50*365*24*time.Hour/time.Second))) * time.Second
+	}
+	return time.Second // an edit is judged when it is saved
+}
+
+// alsoIn adds the tenant's own time to the next runs of a schedule whose clock shows another one.
+func alsoIn(view *templates.PreviewView, name string, now time.Time) {
+	zone, err := calendar.Zone(name)
+	if err != nil || zone == time.UTC || name == view.Zone {
+		return // UTC stands beside each anyway
+	}
+	for i := range view.Rows {
+		view.Rows[i].Tenant = localWords(view.Rows[i].At.In(zone), now)
+	}
+}
+
+// previewSchedule draws when the rule of a half-filled editor would fire.
+func (p *pages) previewSchedule(c *fiber.Ctx) error {
+	values := typed(func(name string, _ ...string) string { return c.Query(name) })
+	rule, missing := ruleTyped(values)
 	view := templates.PreviewView{}
 	switch {
-	case !handlers.Storable(rule.Expression + zone + values["event_name"] + values["drain_queue"]):
+	case !readable(values):
 		view.Wrong = "This can't be read."
-	case rule.Kind == "cron" && rule.Expression == "", rule.Kind == "interval" && values["every_seconds"] == "", rule.Kind == "once" && rule.RunAt == 0,
-		rule.Kind == "event" && rule.Event.Name == "", rule.Kind == "drain" && rule.Drain.Queue == "":
+	case missing:
 		view.Words = "Say when, and the next runs appear here."
 	default:
-		view = preview(&rule, p.Now(), p.Now(), true)
+		freezes, err := p.frozen(c)
+		if err != nil {
+			return err
+		}
+		view = preview(&rule, p.Now(), p.Now(), p.leastInterval(c), freezes)
+		if tenant, err := p.Directory.TenantByNumber(c.UserContext(), handlers.CallerOf(c).Tenant); err == nil {
+			alsoIn(&view, tenant.Timezone, p.Now().Time())
+		}
 	}
 	return show(c, fiber.StatusOK, templates.SchedulePreview(p.fragment(c, "", "/schedules"), view))
 }

@@ -99,18 +99,25 @@ func (p *pages) schedules(c *fiber.Ctx) error {
 	if c.Query("fragment") == "forecast" {
 		return p.forecast(c)
 	}
-	var found list[schedule]
-	if err := p.read(c, listPath(c, apiPath("schedules"), pageRows), &found); err != nil {
+	var found struct {
+		list[schedule]
+		Total struct {
+			Value int64 `json:"value"`
+		} `json:"total"`
+	}
+	view := templates.SchedulesView{Filter: scheduleFilter(c.Query), Earlier: c.Query("cursor") != ""}
+	ask := listPath(c, apiPath("schedules"), pageRows) + "&count=true&" + askedSchedules(view.Filter).Encode()
+	if err := p.read(c, strings.TrimSuffix(ask, "&"), &found); err != nil {
 		return err
 	}
-	view := templates.SchedulesView{Next: found.Next, Earlier: c.Query("cursor") != ""}
+	view.Next, view.Total = found.Next, int(found.Total.Value)
 	marks, err := p.marks(c, found.Data)
 	if err != nil {
 		return err
 	}
 	for i := range found.Data {
 		row := found.Data[i].row()
-		row.Marks = marks[row.ID]
+		row.Marks, row.Lately = marks[row.ID].marks, marks[row.ID].lately
 		view.Rows = append(view.Rows, row)
 	}
 	if c.Query("fragment") == "rows" {
@@ -123,8 +130,14 @@ func (p *pages) schedules(c *fiber.Ctx) error {
 	return show(c, fiber.StatusOK, templates.Schedules(page, view))
 }
 
-// marks are the last runs of each schedule, oldest first.
-func (p *pages) marks(c *fiber.Ctx, of []schedule) (map[string][]templates.RunMark, error) {
+// runsOf are the last runs of a schedule: as marks, oldest first, and in words.
+type runsOf struct {
+	marks  []templates.RunMark
+	lately templates.Lately
+}
+
+// marks are the last runs of each schedule.
+func (p *pages) marks(c *fiber.Ctx, of []schedule) (map[string]runsOf, error) {
 	caller, ids := handlers.CallerOf(c), make([]models.ID, 0, len(of))
 	for _, s := range of {
 		id, err := models.ParseID(models.SchedulePrefix, s.ID)
@@ -134,13 +147,13 @@ func (p *pages) marks(c *fiber.Ctx, of []schedule) (map[string][]templates.RunMa
 		ids = append(ids, id)
 	}
 	runs, err := p.World.LastRuns(c.UserContext(), caller.Scope(), caller.Env, ids, markRuns)
-	out := map[string][]templates.RunMark{}
+	out := map[string]runsOf{}
 	for id, rows := range runs {
 		marks := make([]templates.RunMark, len(rows))
 		for i := range rows {
 			marks[len(rows)-1-i] = markOf(&rows[i])
 		}
-		out[id.Text(models.SchedulePrefix)] = marks
+		out[id.Text(models.SchedulePrefix)] = runsOf{marks, latelyOf(rows)}
 	}
 	return out, err
 }
@@ -152,6 +165,28 @@ func markOf(r *postgres.RunRow) templates.RunMark {
 		mark.Title += " (" + r.Cause + ")"
 	}
 	return mark
+}
+
+// latelyOf sums the last runs up, the newest first: how the last one stands, and how many came to nothing that nobody
+// left out, and why.
+func latelyOf(rows []postgres.RunRow) (l templates.Lately) {
+	for i := range rows {
+		r := &rows[i]
+		if i == 0 {
+			l.Tone, l.Words, l.At = runTone(r.Outcome, r.Stands), runWords(r.Outcome, r.Stands), r.ScheduledFor.Time()
+		}
+		switch calendar.Outcome(r.Outcome) {
+		case "", calendar.Dispatched, calendar.SkippedPaused, calendar.Excluded: // wanted so
+			continue
+		}
+		if l.Missed++; l.Missed == 1 {
+			l.Why = runWords(r.Outcome, "")
+			if r.Cause != "" {
+				l.Why += ": " + r.Cause
+			}
+		}
+	}
+	return l
 }
 
 // runTone is the state whose colour a run has.
@@ -230,26 +265,28 @@ const (
 	clockAhead = 400 * 24 * time.Hour // so far ahead are changes of the clock told
 )
 
-// preview lists what a rule does next, or says why it can't.
-func preview(rule *models.ScheduleRule, created, now models.Instant, check bool) templates.PreviewView {
+// preview lists what a rule does next. With the least time that must lie between its runs it says why it can't be saved; 0: it
+// was.
+func preview(rule *models.ScheduleRule, created, now models.Instant, least time.Duration, freezes []calendar.Freeze) templates.PreviewView {
 	view := templates.PreviewView{Zone: rule.Timezone}
 	if !timed(rule.Kind) {
 		view.Words = calendar.GatherWords(rule) + ". It follows no clock: a run comes with what it is about."
-		if check {
-			if err := calendar.CheckRule(rule, created, now, time.Second); err != nil {
+		if least > 0 {
+			if err := calendar.CheckRule(rule, created, now, least); err != nil {
 				view.Wrong = sentence(detail(err))
 			}
 		}
 		return view
 	}
 	table, err := calendar.Of(rule, created)
-	if err == nil && check {
-		err = calendar.CheckRule(rule, created, now, time.Second)
+	if err == nil && least > 0 {
+		err = calendar.CheckRule(rule, created, now, least)
 	}
 	if err != nil {
 		view.Wrong = sentence(detail(err))
 		return view
 	}
+	table.Freezes = freezes
 	view.Words = table.Rule.Words()
 	if rule.FromEnd {
 		view.Words += ", from the end of the run before"
@@ -279,6 +316,13 @@ func localWords(at, now time.Time) string {
 		layout += " -07:00"
 	}
 	return at.Format(layout)
+}
+
+// frozen are the times of the environment in which nothing fires.
+func (p *pages) frozen(c *fiber.Ctx) ([]calendar.Freeze, error) {
+	caller := handlers.CallerOf(c)
+	env, err := p.World.Environment(c.UserContext(), caller.Tenant, caller.Environment)
+	return calendar.FreezesOf(env.Freezes), err
 }
 
 func noteOf(o calendar.Occurrence) string {

@@ -98,7 +98,8 @@ func TestAScheduleFromTheEditorToItsRuns(t *testing.T) {
 	n.shows(b.send(path+"/pause", url.Values{"reason": {"holidays"}}), 303, "It is paused: holidays.", "Resume")
 	n.shows(b.send(path+"/trigger", url.Values{}), 303, "A run was made.", "manual", "dispatched")
 	n.shows(b.send(path+"/resume", url.Values{}), 303, "The schedule goes on.")
-	n.shows(b.send(path+"/delete", url.Values{}), 303, "The schedule is gone", "No schedules")
+	n.shows(b.send(path+"/delete", url.Values{"reason": {"  "}}), 303, "Reason is needed", "nightly")
+	n.shows(b.send(path+"/delete", url.Values{"reason": {"not needed any more"}}), 303, "The schedule is gone", "No schedules")
 	for _, action := range []string{"schedule.create", "schedule.edit", "schedule.rollback", "schedule.pause", "schedule.trigger", "schedule.resume", "schedule.delete"} {
 		if !slices.Contains(n.audited("north"), action) {
 			t.Errorf("%s is not in the audit: %v", action, n.audited("north"))
@@ -227,6 +228,8 @@ func TestFreezesAreSetAndLifted(t *testing.T) {
 	n.shows(add("2050-06-01T00:00", "2050-06-02T00:00", "moving house"), 303, "fires in that time", "moving house")
 	n.shows(add("2050-12-24T00:00", "2050-12-27T00:00", ""), 303, "fires in that time")
 	n.shows(b.get("/schedules/new"), 200, "Freezes", "Wed 1 Jun 00:00")
+	yearly := url.Values{"kind": {"cron"}, "expression": {"0 12 1 6 *"}, "start_at": {"2050-01-01T00:00"}}
+	n.shows(b.get("/schedules/preview?"+yearly.Encode()), 200, "Wed 1 Jun 2050 12:00", "left out: frozen until 2050-06-02T00:00:00Z: moving house")
 	for _, c := range [][4]string{
 		{"2051-01-02T00:00", "2051-01-01T00:00", "ends_at", "after starts_at"},
 		{"soon", "2051-01-01T00:00", "starts_at", "no moment"},
@@ -261,6 +264,67 @@ func TestABackfillCountsFirst(t *testing.T) {
 	n.await("the runs", func() bool { return strings.Count(b.get(path).html, `<span class="chip">backfill</span>`) == 3 })
 }
 
+// Ticked schedules, or all that match a filter, are paused and resumed with a reason; each leaves its row in the audit.
+func TestSchedulesArePausedAndResumedTogether(t *testing.T) {
+	n := newNight(t)
+	b := n.signedIn("admin@north.example")
+	for _, name := range []string{"report-a", "report-b", "other"} {
+		n.shows(b.send("/schedules", nightly("name", name)), 303, "The schedule is there.")
+	}
+	list := b.get("/schedules")
+	n.shows(list, 200, "all that match (3)", "all on this page", `data-tick `)
+	id := func(name string) string {
+		found := regexp.MustCompile(`href="/schedules/(sch_[0-9a-z]+)" title="[^"]*">` + name + `<`).FindStringSubmatch(list.html)
+		if found == nil {
+			t.Fatalf("%s is not listed: %s", name, mainOf(list.html))
+		}
+		return found[1]
+	}
+	paused := func() (names []string) {
+		for _, m := range regexp.MustCompile(`title="sch_[0-9a-z]+">([^<]+)</a>`).FindAllStringSubmatch(b.get("/schedules?state=paused").html, -1) {
+			names = append(names, m[1])
+		}
+		slices.Sort(names)
+		return names
+	}
+	n.shows(b.send("/schedules/bulk", url.Values{"do": {"pause"}}), 303, "Tick from 1")
+	n.shows(b.send("/schedules/bulk", url.Values{"do": {"delete"}, "id": {id("other")}}), 303, "whether to pause or to resume")
+	n.shows(b.send("/schedules/bulk", url.Values{"do": {"pause"}, "id": {id("report-a"), id("other")}, "reason": {"holidays " + nasty}}), 303, "2 schedules are paused.", "holidays "+nasty)
+	if got := paused(); !slices.Equal(got, []string{"other", "report-a"}) {
+		t.Errorf("paused are %v", got)
+	}
+	n.shows(b.get("/schedules/count"), 200, "1 schedule would be paused, 2 resumed.")
+	n.shows(b.get("/schedules/count?q=report&state=paused"), 200, "0 schedules would be paused, 1 resumed.")
+	n.shows(b.send("/schedules/bulk", url.Values{"do": {"pause"}, "all": {"yes"}, "state": {"paused"}}), 303, "None of those that match is to be paused")
+	n.shows(b.send("/schedules/bulk", url.Values{"do": {"pause"}, "all": {"yes"}, "q": {"report"}, "reason": {"for now"}}), 303, "1 schedule is paused.", "report-b")
+	n.shows(b.send("/schedules/bulk", url.Values{"do": {"resume"}, "all": {"yes"}, "kind": {"cron"}}), 303, "3 schedules are resumed.")
+	if got := paused(); len(got) != 0 {
+		t.Errorf("still paused are %v", got)
+	}
+	n.shows(b.send("/schedules/bulk", url.Values{"do": {"pause"}, "id": {id("other"), "sch_nonsense"}}), 303, "1 schedule is paused. 1 could not be reached")
+	n.shows(b.get("/schedules?q=report-a"), 200, "1 schedule<", `value="report-a"`)
+	n.shows(b.get("/schedules?q=nothing&kind=drain"), 200, "Nothing matches")
+	reasons := 0
+	for _, action := range n.audited("north") {
+		if action == "schedule.pause" {
+			reasons++
+		}
+	}
+	if reasons != 4 {
+		t.Errorf("%d pauses are in the audit, of 4", reasons)
+	}
+}
+
+// The list says how the last run stands, and of those that came to nothing why.
+func TestTheListTellsOfMisses(t *testing.T) {
+	n := newNight(t)
+	b := n.signedIn("admin@north.example")
+	path := b.send("/schedules", nightly("overlap_policy", "skip")).location
+	n.shows(b.send(path+"/trigger", url.Values{}), 303, "A run was made.")
+	n.shows(b.send(path+"/trigger", url.Values{}), 303, "Nothing runs, skipped overlap: the run before it has not ended")
+	n.shows(b.get("/schedules"), 200, "1 missed: skipped overlap: the run before it has not ended", "skipped overlap")
+}
+
 // Somebody who may only read sees schedules without a button, and forging fails; another tenant sees none.
 func TestWhoMayChangeSchedules(t *testing.T) {
 	n := newNight(t)
@@ -272,12 +336,12 @@ func TestWhoMayChangeSchedules(t *testing.T) {
 			t.Errorf("%s for a viewer: %d", at, got.status)
 		}
 	}
-	for _, at := range []string{"/schedules/new", path + "/edit", path + "/backfill", "/schedules/preview"} {
+	for _, at := range []string{"/schedules/new", path + "/edit", path + "/backfill", "/schedules/preview", "/schedules/quieter", "/schedules/count"} {
 		if got := viewer.get(at); got.status != 403 {
 			t.Errorf("a viewer opens %s: %d", at, got.status)
 		}
 	}
-	for _, at := range []string{"/schedules", path + "/edit", path + "/pause", path + "/resume", path + "/trigger", path + "/backfill", path + "/rollback", path + "/move", path + "/delete"} {
+	for _, at := range []string{"/schedules", path + "/edit", path + "/pause", path + "/resume", path + "/trigger", path + "/backfill", path + "/rollback", path + "/move", path + "/delete", "/schedules/bulk"} {
 		if got := viewer.send(at, nightly("version", "1")); got.status != 403 {
 			t.Errorf("a viewer posts to %s: %d", at, got.status)
 		}

@@ -69,12 +69,35 @@ func (w *World) Schedule(ctx context.Context, scope Scope, env int32, name strin
 type IDList struct {
 	After models.ID // the last row of the page before; zero: from the beginning
 	Desc  bool
+	Count bool // all rows are counted too
 	Limit int
 }
 
+// ScheduleFilter says which schedules are listed; what is left empty leaves none out.
+type ScheduleFilter struct {
+	Kinds []string
+	On    *bool  // enabled, as operators and configuration say together
+	Name  string // a part of it
+}
+
 // Schedules lists an environment's.
-func (w *World) Schedules(ctx context.Context, scope Scope, env int32, ask IDList) ([]ScheduleRow, int64, error) {
-	return idPage(ctx, w.db.For(scope), ask, readSchedule, scheduleTables, scheduleColumns, `schedules s`, `s`, `s.env = $1`, env)
+func (w *World) Schedules(ctx context.Context, scope Scope, env int32, ask IDList, filter ScheduleFilter) ([]ScheduleRow, int64, error) {
+	where, args := `s.env = $1`, []any{env}
+	add := func(condition string, arg any) {
+		args = append(args, arg)
+		where += fmt.Sprintf(" AND "+condition, len(args))
+	}
+	if len(filter.Kinds) > 0 {
+		add(`s.rule->>'kind' = ANY($%d)`, filter.Kinds)
+	}
+	if filter.On != nil {
+		add(`(t.enabled AND (t.forced OR coalesce(s.rule->>'disabled', 'false') = 'false')) = $%d`, *filter.On)
+	}
+	if filter.Name != "" {
+		add(`strpos(s.name, $%d) > 0`, filter.Name)
+	}
+	const counted = `schedules s JOIN schedule_states t ON t.env = s.env AND t.id = s.id`
+	return idPage(ctx, w.db.For(scope), ask, readSchedule, scheduleTables, scheduleColumns, counted, `s`, where, args...)
 }
 
 const runColumns = `r.env, r.id, r.schedule, r.scheduled_for, r.origin, r.fired_at, r.outcome, r.cause, r.task, coalesce(t.state, r.state), r.late_ms, coalesce(r.finished_at, w.finished_at),
@@ -140,7 +163,7 @@ func (w *World) ScheduleVersion(ctx context.Context, scope Scope, of models.Task
 		`SELECT `+versionColumns+` FROM schedule_versions v WHERE v.env = $1 AND v.schedule = $2 AND v.version = $3`, of.Env, [16]byte(of.ID), version)
 }
 
-// idPage reads the rows of a page by their ids, and how many rows there are in all.
+// idPage reads the rows of a page by their ids, and, where that is asked, how many rows there are in all.
 func idPage[T any](ctx context.Context, as *Scoped, ask IDList, read func(pgx.CollectableRow) (T, error), tables, columns, counted, of, where string, args ...any) (out []T, total int64, err error) {
 	order, beyond := "ASC", ">"
 	if ask.Desc {
@@ -152,8 +175,10 @@ func idPage[T any](ctx context.Context, as *Scoped, ask IDList, read func(pgx.Co
 		given = append(append([]any{}, args...), [16]byte(ask.After))
 	}
 	err = as.Read(ctx, func(tx pgx.Tx) error {
-		if err := tx.QueryRow(ctx, `SELECT count(*) FROM `+counted+` WHERE `+where, args...).Scan(&total); err != nil {
-			return err
+		if ask.Count {
+			if err := tx.QueryRow(ctx, `SELECT count(*) FROM `+counted+` WHERE `+where, args...).Scan(&total); err != nil {
+				return err
+			}
 		}
 		rows, err := tx.Query(ctx, fmt.Sprintf(`SELECT %s FROM %s WHERE %s ORDER BY %s.id %s LIMIT %d`, columns, tables, from, of, order, ask.Limit), given...)
 		if err != nil {

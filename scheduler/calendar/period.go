@@ -98,6 +98,11 @@ func (r *Rule) Check(from time.Time, p Policy, least time.Duration) error {
 		}
 		return models.Errorf(models.InvalidSchedule, "run_at %s has passed", r.anchor.UTC().Format(time.RFC3339))
 	}
+	return r.TooOften(least)
+}
+
+// TooOften refuses a rule of which two occurrences lie closer than they may, with the nearest valid form where there is one.
+func (r *Rule) TooOften(least time.Duration) error {
 	shortest := r.Shortest()
 	if shortest == 0 || shortest >= least {
 		return nil

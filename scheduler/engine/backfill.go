@@ -20,6 +20,7 @@ type Backfill struct {
 	To       models.Instant `json:"to"` // both inclusive
 	Overlap  string         `json:"overlap"`
 	Rows     int            `json:"rows,omitempty"` // what its runs count as in a batch
+	Reason   string         `json:"reason,omitempty"`
 	Once     *Once          `json:"once,omitempty"`
 }
 
@@ -72,7 +73,7 @@ func (e *Engine) backfill(cmd *Command) (*Answer, error) {
 	e.appoint(s)
 	e.b.plan.Done = append(e.b.plan.Done, cmd.ID)
 	e.recordOnce(x.Once, []models.ID{x.ID})
-	e.audit(cmd, x.Env, "schedule.backfill", x.Schedule.Text(models.SchedulePrefix), "")
+	e.audit(cmd, x.Env, "schedule.backfill", x.Schedule.Text(models.SchedulePrefix), x.Reason)
 	return &Answer{Made: []models.ID{x.ID}, Matched: int64(len(list))}, nil
 }
 
@@ -85,12 +86,21 @@ func (e *Engine) runnable(env int32, id models.ID) (*schedule, *models.ScheduleW
 	if err := e.takesSubmits(env); err != nil {
 		return nil, nil, err
 	}
-	if saved := e.savedWork(id); saved != nil { // it was edited in this very batch
-		return s, saved, nil
+	work := e.workOf(s)
+	if work == nil {
+		return nil, nil, models.Errorf(models.NotFound, "there is no schedule %s", id.Text(models.SchedulePrefix))
+	}
+	return s, work, nil
+}
+
+// workOf is what a schedule does, as this batch left it; nil when that was not read.
+func (e *Engine) workOf(s *schedule) *models.ScheduleWork {
+	if saved := e.savedWork(s.ID); saved != nil { // it was edited in this very batch
+		return saved
 	}
 	work, read := e.b.facts.Schedules[s.ref()]
 	if !read {
-		return nil, nil, models.Errorf(models.NotFound, "there is no schedule %s", id.Text(models.SchedulePrefix))
+		return nil
 	}
-	return s, &work, nil
+	return &work
 }

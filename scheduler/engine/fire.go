@@ -116,6 +116,16 @@ func (e *Engine) needSchedule(n *models.Need, s *schedule) {
 	}
 }
 
+// needEdited asks for what a schedule does that an edit moves: what is due by then follows the rule that stands.
+func (e *Engine) needEdited(n *models.Need, c *Configure) {
+	if c.Schedule == nil || c.New {
+		return
+	}
+	if s := e.plans.all[c.Schedule.ID]; s != nil && s.Env == c.Schedule.Env && !s.Rule.Gathers() {
+		e.needRuns(n, s, s.Rule.Overlap)
+	}
+}
+
 func (e *Engine) needRuns(n *models.Need, s *schedule, overlap string) {
 	n.Schedules = append(n.Schedules, s.ref())
 	for _, name := range s.Rule.Marks {

@@ -77,6 +77,7 @@ func (e *Engine) need(n *models.Need, cmd *Command) {
 	case cmd.Configure != nil:
 		needOnce(n, cmd.Configure.Once)
 		needVariables(n, cmd.Configure)
+		e.needEdited(n, cmd.Configure)
 	case cmd.Look != nil && cmd.Look.Explain != nil:
 		e.needExplained(n, *cmd.Look.Explain)
 	case cmd.Look != nil:

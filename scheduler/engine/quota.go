@@ -2,6 +2,7 @@ package engine
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -198,25 +199,37 @@ func (e *Engine) maySchedule(row *models.Schedule, old *models.Schedule) error {
 			return models.Errorf(models.InvalidSchedule, "max_schedules is %d, and the tenant has %d", *most, n)
 		}
 	}
-	least, shortest := u.Quotas.MinIntervalSeconds, shortestOf(row)
-	if least == nil || shortest == 0 || shortest >= time.Duration(min(*least, mostInterval))*time.Second || old != nil && shortestOf(old) == shortest {
+	least, rule := u.Quotas.MinIntervalSeconds, timesOf(row)
+	if least == nil || rule == nil || old != nil && shortestOf(old) == rule.Shortest() {
+		return nil
+	}
+	var refused *models.Error
+	if !errors.As(rule.TooOften(time.Duration(min(*least, mostInterval))*time.Second), &refused) {
 		return nil
 	}
 	field := "every_seconds"
 	if row.Rule.Expression != "" {
 		field = "expression"
 	}
-	why := fmt.Sprintf("%s fires every %v, and min_schedule_interval_seconds is %d", field, shortest, *least)
+	why := fmt.Sprintf("%s (min_schedule_interval_seconds is %d)", refused.Detail, *least)
 	return &models.Error{Code: models.InvalidSchedule, Detail: why, Fields: []models.FieldError{{Location: "body." + field, Message: why}}}
+}
+
+// timesOf is the rule of a schedule; nil: it was refused at the edge.
+func timesOf(s *models.Schedule) *calendar.Rule {
+	table, err := calendar.Of(&s.Rule, max(s.CreatedAt, 1))
+	if err != nil {
+		return nil
+	}
+	return table.Rule
 }
 
 // shortestOf is the least time between two occurrences; 0: it fires once.
 func shortestOf(s *models.Schedule) time.Duration {
-	table, err := calendar.Of(&s.Rule, max(s.CreatedAt, 1))
-	if err != nil {
-		return 0 // it was refused at the edge
+	if rule := timesOf(s); rule != nil {
+		return rule.Shortest()
 	}
-	return table.Rule.Shortest()
+	return 0
 }
 
 // mostInterval is a quota beyond which nothing repeats at all, in seconds: forty years.

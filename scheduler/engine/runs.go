@@ -116,7 +116,7 @@ func (e *Engine) trigger(cmd *Command) (*Answer, error) {
 	e.appoint(s)
 	e.b.plan.Done = append(e.b.plan.Done, cmd.ID)
 	e.recordOnce(x.Once, []models.ID{x.Run})
-	e.audit(cmd, x.Env, "schedule.trigger", x.Schedule.Text(models.SchedulePrefix), "")
+	e.audit(cmd, x.Env, "schedule.trigger", x.Schedule.Text(models.SchedulePrefix), x.Reason)
 	answer := &Answer{Made: []models.ID{x.Run}}
 	e.b.fill = append(e.b.fill, func() { row := r.Run; answer.Run = &row })
 	return answer, nil

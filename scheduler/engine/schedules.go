@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"time"
 
@@ -10,7 +11,7 @@ import (
 	"nightshift/scheduler/calendar"
 )
 
-// SwitchSchedule pauses a schedule or lets it go on. What was missed meanwhile is not made up.
+// SwitchSchedule pauses a schedule or lets it go on. What was missed meanwhile is not made up: it has its rows.
 type SwitchSchedule struct {
 	Env     int32     `json:"env"`
 	ID      models.ID `json:"id"`
@@ -23,6 +24,7 @@ type Trigger struct {
 	Schedule models.ID `json:"schedule"`
 	Run      models.ID `json:"run"`            // minted at the edge
 	Rows     int       `json:"rows,omitempty"` // what its run counts as in a batch
+	Reason   string    `json:"reason,omitempty"`
 	Once     *Once     `json:"once,omitempty"`
 	Dry      bool      `json:"dry,omitempty"` // nothing is done: the answer says what would be
 }
@@ -139,7 +141,7 @@ func (p *plans) find(env int32, id models.ID) (*schedule, error) {
 	return nil, models.Errorf(models.NotFound, "there is no schedule %s", id.Text(models.SchedulePrefix))
 }
 
-// putSchedule makes a schedule or edits it. An edit makes up nothing from before.
+// putSchedule makes a schedule or edits it. An edit makes up nothing from before, and takes nothing away that is due.
 func (e *Engine) putSchedule(cmd *Command) (*Answer, error) {
 	c := cmd.Configure
 	row := *c.Schedule
@@ -164,6 +166,7 @@ func (e *Engine) putSchedule(cmd *Command) (*Answer, error) {
 	}
 	s := &schedule{state: models.ScheduleState{Env: row.Env, ID: row.ID, Enabled: true}}
 	var before any
+	moved := true // it fires at other moments than before
 	if c.New {
 		row.CreatedAt, row.Version = e.now, 1
 		if err := e.maySchedule(&row, nil); err != nil {
@@ -179,6 +182,9 @@ func (e *Engine) putSchedule(cmd *Command) (*Answer, error) {
 		}
 		if err := e.maySchedule(&row, &old.Schedule); err != nil {
 			return nil, err
+		}
+		if moved = c.Enabled != nil || !reflect.DeepEqual(row.Rule.Timing(), old.Rule.Timing()); moved {
+			e.decideDue(old)
 		}
 		before = scheduleWords(&old.Schedule, old.on())
 		row.CreatedAt, row.Version, s = old.CreatedAt, old.Version+1, old
@@ -200,7 +206,10 @@ func (e *Engine) putSchedule(cmd *Command) (*Answer, error) {
 	if wasOn && !s.on() {
 		e.scheduleEvent(s, "schedule.paused", notEnabled)
 	}
-	e.beginAnew(s)
+	if moved {
+		s.state.Mark, s.state.Until = max(e.now, s.state.Mark), 0
+	}
+	e.lookAnew(s)
 	if c.New {
 		e.recordOnce(c.Once, []models.ID{row.ID})
 	}
@@ -242,9 +251,26 @@ func (e *Engine) checkWork(row *models.Schedule) (t Template, err error) {
 	return t, nil
 }
 
-// beginAnew moves the mark to now.
-func (e *Engine) beginAnew(s *schedule) {
-	s.state.Mark, s.state.Until, s.table, s.places = max(e.now, s.state.Mark), 0, nil, nil
+// decideDue decides on what is due of a schedule before it changes: what came before an edit follows the rule that stood, and
+// what came before a resume was paused. So nothing that was due in the same moment goes without a row. Of a long outage that is
+// still worked through it takes as much as a batch does.
+func (e *Engine) decideDue(s *schedule) {
+	at := e.plans.agenda.At(s.ID)
+	if at == 0 || at > e.now || s.Rule.Gathers() || e.ease.alone || e.ease.probing {
+		return // what has gathered stays where it is
+	}
+	work := &models.ScheduleWork{}
+	if e.standsStill(s) == "" {
+		if work = e.workOf(s); work == nil {
+			return
+		}
+	}
+	e.fire(s, work, e.eased(min(rowsAtOnce, e.cfg.Slice)))
+}
+
+// lookAnew says when a schedule that changed is due.
+func (e *Engine) lookAnew(s *schedule) {
+	s.table, s.places = nil, nil
 	e.outlook.changed(e.now)
 	delete(e.ease.aside, s.ID)
 	e.touch(s)
@@ -291,8 +317,12 @@ func (e *Engine) switchSchedule(cmd *Command) (*Answer, error) {
 	}
 	if on := c.SwitchSchedule.Enabled; on != s.on() || !on && s.state.Enabled {
 		before := scheduleWords(&s.Schedule, s.on())
+		if on {
+			e.decideDue(s)
+			s.state.Mark, s.state.Until = max(e.now, s.state.Mark), 0
+		}
 		e.turn(s, on, cmd.Actor.ID, c.Reason)
-		e.beginAnew(s)
+		e.lookAnew(s)
 		e.auditChange(cmd, s.Env, s.ID.Text(models.SchedulePrefix), before, scheduleWords(&s.Schedule, on))
 	}
 	return s.answer(models.ScheduleWork{}), nil

@@ -98,6 +98,18 @@ func TestAScheduleIsMadeEditedAndRunByHand(t *testing.T) {
 	b.says("It is paused: the holidays.")
 	b.ask("Run now")
 	b.says("A run was made.", "manual", "dispatched")
+	b.open("/schedules")
+	shown := `document.querySelector(".bulk-acts").checkVisibility()`
+	if js[bool](b, shown) {
+		t.Error("nothing is chosen, and what to do with it is offered")
+	}
+	b.do(chromedp.KeyEvent("j"), chromedp.KeyEvent("x"))
+	b.until("the row is chosen", shown+` && document.querySelector("[data-ticked]").textContent === "1 chosen" && document.querySelector("[data-tick-all]").checked`)
+	js[bool](b, `(htmx.trigger("#rows", "refresh"), true)`)
+	b.until("it stays so when the rows are drawn again", `document.querySelector("#rows [data-tick]:checked") !== null && `+shown)
+	b.fill("reason", "back to work")
+	b.press(chromedp.Click(chromedp.CSS(`#bulk button[value=resume]`)))
+	b.says("1 schedule is resumed.")
 	b.blameless("running it by hand")
 }
 
