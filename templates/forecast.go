@@ -161,9 +161,9 @@ func (v QuieterView) words() string {
 	return out + "."
 }
 
-// better names a quieter time near it, where there is one.
+// better names a quieter time near it, where there is one and it matters.
 func (v QuieterView) better() string {
-	if v.At.IsZero() || v.Least >= v.Peak {
+	if v.At.IsZero() || v.Least >= v.Peak || v.Peak < 2 && !v.Over {
 		return ""
 	}
 	return "Quieter: " + v.Better.Format("15:04 UTC") + ", with " + tasksAtOnce(v.Least) + "."

@@ -452,14 +452,14 @@ func scheduleBulk(p Page, v SchedulesView) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 35, "<label class=\"tick\"><input type=\"checkbox\" data-tick-all> all on this page</label> <label class=\"tick\"><input type=\"checkbox\" name=\"all\" value=\"yes\"> all that match (")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 35, "<label class=\"tick\"><input type=\"checkbox\" data-tick-all> all on this page</label> <label class=\"tick\"><input type=\"checkbox\" id=\"bulk-all\" name=\"all\" value=\"yes\"> all that match (")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
 		var templ_7745c5c3_Var22 string
 		templ_7745c5c3_Var22, templ_7745c5c3_Err = templ.JoinStringErrs(strconv.Itoa(v.Total))
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `templates/schedules.templ`, Line: 72, Col: 109}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `templates/schedules.templ`, Line: 72, Col: 123}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var22))
 		if templ_7745c5c3_Err != nil {
@@ -478,7 +478,7 @@ func scheduleBulk(p Page, v SchedulesView) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 37, "\" hx-trigger=\"change from:#bulk [name='all']\" hx-swap=\"innerHTML\"></span> <input class=\"form-control form-control-sm bulk-reason\" name=\"reason\" maxlength=\"500\" placeholder=\"Reason\" aria-label=\"Reason\" autocomplete=\"off\"> <button class=\"btn btn-sm\" type=\"submit\" name=\"do\" value=\"pause\">")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 37, "\" hx-trigger=\"change from:#bulk-all\" hx-swap=\"innerHTML\"></span> <input class=\"form-control form-control-sm bulk-reason\" name=\"reason\" maxlength=\"500\" placeholder=\"Reason\" aria-label=\"Reason\" autocomplete=\"off\"> <button class=\"btn btn-sm\" type=\"submit\" name=\"do\" value=\"pause\">")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -1730,20 +1730,20 @@ func nextList(v PreviewView) templ.Component {
 					}
 				}
 				if row.Tenant != "" {
-					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 133, "<span class=\"next-tenant faint\">")
+					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 133, "<span class=\"faint\" title=\"in the tenant's time\">")
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
 					var templ_7745c5c3_Var78 string
 					templ_7745c5c3_Var78, templ_7745c5c3_Err = templ.JoinStringErrs(row.Tenant)
 					if templ_7745c5c3_Err != nil {
-						return templ.Error{Err: templ_7745c5c3_Err, FileName: `templates/schedules.templ`, Line: 323, Col: 50}
+						return templ.Error{Err: templ_7745c5c3_Err, FileName: `templates/schedules.templ`, Line: 323, Col: 67}
 					}
 					_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var78))
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
-					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 134, " in the tenant’s time</span> ")
+					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 134, " (tenant)</span> ")
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}

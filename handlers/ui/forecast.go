@@ -20,6 +20,7 @@ type foreseen struct {
 		P50      float64   `json:"running_p50"`
 		P90      float64   `json:"running_p90"`
 		Capacity int64     `json:"capacity"`
+		Who      []string  `json:"schedules"`
 	} `json:"slots"`
 	Collisions []struct {
 		From       time.Time `json:"from"`
@@ -111,20 +112,21 @@ func (p *pages) quieter(c *fiber.Ctx) error {
 			if err := p.read(c, apiPath("schedules", "forecast"), &f); err != nil {
 				return err
 			}
-			view = f.around(o.At.UTC(), p.Now().Time())
+			view = f.around(o.At.UTC(), p.Now().Time(), c.Query("id"))
 		}
 	}
 	return show(c, fiber.StatusOK, templates.Quieter(view))
 }
 
-// around says what is foreseen at a moment, and where near it least is.
-func (f *foreseen) around(at, now time.Time) templates.QuieterView {
+// around says what is foreseen at a moment, and where near it least is. What a schedule asks for by itself is left out.
+func (f *foreseen) around(at, now time.Time, own string) templates.QuieterView {
 	const step = 5 * time.Minute
 	busy := map[time.Time]float64{}
 	view := templates.QuieterView{At: at}
 	for _, s := range f.Slots {
-		busy[s.At.UTC()] += s.P90
-		view.Capacity = max(view.Capacity, s.Capacity)
+		if view.Capacity = max(view.Capacity, s.Capacity); len(s.Who) != 1 || s.Who[0] != own {
+			busy[s.At.UTC()] += s.P90
+		}
 	}
 	for _, x := range f.Collisions {
 		view.Over = view.Over || x.Over && !at.Before(x.From) && at.Before(x.To)

@@ -26,6 +26,13 @@ func TestTheDayAheadIsDrawnAndASuggestionApplied(t *testing.T) {
 	n.shows(got, 200, "The next 24 hours", fmt.Sprintf("%02d:30–%02d:31 UTC", hour, hour), "2 tasks at once, of 2 schedules", "peak 2 → 1", "<svg")
 	rule := url.Values{"kind": {"cron"}, "timezone": {"UTC"}, "expression": {fmt.Sprintf("30 %d * * *", hour)}}
 	n.shows(b.get("/schedules/quieter?"+rule.Encode()), 200, fmt.Sprintf("2 tasks at once are foreseen when it runs next, %02d:30 UTC", hour), fmt.Sprintf("Quieter: %02d:25 UTC, with 0.", hour))
+	one := regexp.MustCompile(`href="/schedules/(sch_[0-9a-z]+)" title="[^"]*">one<`).FindStringSubmatch(b.get("/schedules").html)
+	n.shows(b.send("/schedules/"+one[1]+"/edit", nightly("name", "one", "version", "1", "timezone", "UTC", "jitter_seconds", "0", "expression", fmt.Sprintf("30 %d * * *", (hour+2)%24))), 303, "Version 2")
+	rule.Set("expression", fmt.Sprintf("30 %d * * *", (hour+2)%24))
+	n.shows(b.get("/schedules/quieter?"+rule.Encode()), 200, "1 task is foreseen when it runs next")
+	rule.Set("id", one[1])
+	n.shows(b.get("/schedules/quieter?"+rule.Encode()), 200, "Nothing else is foreseen") // but itself
+	n.shows(b.send("/schedules/"+one[1]+"/rollback", url.Values{"to": {"1"}, "version": {"2"}}), 303, "Version 3")
 	rule.Set("expression", fmt.Sprintf("45 %d * * *", hour))
 	n.shows(b.get("/schedules/quieter?"+rule.Encode()), 200, "Nothing else is foreseen")
 	for _, none := range []string{"kind=cron&expression=61", "kind=event&event_name=sale", "kind=interval&every_seconds=864000", ""} {

@@ -154,14 +154,8 @@ func (e *Engine) putSchedule(cmd *Command) (*Answer, error) {
 	if e.board.Envs[row.Env] == nil {
 		return nil, models.Errorf(models.NotFound, "there is no such environment")
 	}
-	if err := e.checkName(&row); err != nil {
-		return nil, err
-	}
-	template, err := e.checkWork(&row)
+	template, err := e.checkSchedule(&row)
 	if err != nil {
-		return nil, err
-	}
-	if err := e.checkFeed(&row); err != nil {
 		return nil, err
 	}
 	s := &schedule{state: models.ScheduleState{Env: row.Env, ID: row.ID, Enabled: true}}
@@ -215,6 +209,17 @@ func (e *Engine) putSchedule(cmd *Command) (*Answer, error) {
 	}
 	e.auditChange(cmd, row.Env, row.ID.Text(models.SchedulePrefix), before, scheduleWords(&row, s.on()))
 	return s.answer(row.Work), nil
+}
+
+// checkSchedule refuses a name, a work or a feed that can't be.
+func (e *Engine) checkSchedule(row *models.Schedule) (t Template, err error) {
+	if err := e.checkName(row); err != nil {
+		return t, err
+	}
+	if t, err = e.checkWork(row); err != nil {
+		return t, err
+	}
+	return t, e.checkFeed(row)
 }
 
 // checkName refuses the name of another schedule.
