@@ -41,6 +41,9 @@ func (e *Engine) restore(lease, before *board.Lease, o *outage) {
 	}
 	lease.Until = e.now.Add(models.Seconds(int(leaseSeconds(lease.Worker))))
 	lease.Confirmed = true
+	if soft := lease.Row().SoftSeconds; soft > 0 { // it was told of by the sweep that followed, if there was one
+		lease.SoftTold = o.until-started >= models.Instant(soft)*1_000_000+2*sweepEvery
+	}
 	if at := o.saved[clockOf{lease.Pool, lease.Kind}]; at > started && lease.Worker != nil { // the tenant's saved time holds it already
 		lease.Charged = (e.board.Clock(lease.Pool, lease.Kind).Ahead() + at.Sub(started).Seconds()) * lease.Rate
 	}

@@ -70,3 +70,41 @@ func TestAnOutageIsChargedToNobody(t *testing.T) {
 		})
 	}
 }
+
+// A soft timeout is told once a start, whoever decides; one that came while nobody did is told by the next brain.
+func TestASoftTimeoutIsToldOnceOverATakeover(t *testing.T) {
+	w := newWorld(t, engine.Config{})
+	told := map[models.ID]int{}
+	w.saw = func(p *models.Plan) {
+		for i := range p.Events {
+			if p.Events[i].Name == "task.soft_timeout" {
+				told[p.Events[i].Task]++
+			}
+		}
+	}
+	soft := func(seconds int32) func(*engine.NewTask) {
+		return func(t *engine.NewTask) { t.SoftSeconds = seconds }
+	}
+	before, between, after := w.submit(w.task(soft(5)))[0], w.submit(w.task(soft(20)))[0], w.submit(w.task(soft(60)))[0]
+	box := w.worker("box", func(m *models.Worker) { m.LeaseSeconds = 300 })
+	leases := w.claim(box, 3)
+	w.advance(10 * time.Second)
+	w.submit(w.task()) // a brain is known to have lived until now
+	w.now = w.now.Add(20 * time.Second)
+	w.takeOver()
+	w.advance(5 * time.Second)
+	if told[before] != 1 || told[between] != 1 || told[after] != 0 {
+		t.Fatalf("told %d, %d and %d times after 5, 20 and 60 s, when 35 are over", told[before], told[between], told[after])
+	}
+	for _, beat := range w.do(&engine.Command{Heartbeat: &engine.Heartbeat{Worker: box.ID, Session: box.Session, All: true, Leases: []engine.Beat{
+		{Token: leases[0].Row.Token}, {Token: leases[1].Row.Token}, {Token: leases[2].Row.Token},
+	}}}).Beaten.Leases {
+		if late := beat.Row.ID != after; !beat.OK || (len(beat.Signals) == 1) != late {
+			t.Errorf("its worker hears %v", beat.Signals)
+		}
+	}
+	w.advance(30 * time.Second)
+	if told[before] != 1 || told[between] != 1 || told[after] != 1 {
+		t.Errorf("told %v", told)
+	}
+}
