@@ -245,6 +245,7 @@ func (r *replica) stopWhenUnwatched(ctx context.Context, stop func()) {
 
 // retain deletes what is past its time, a bounded number of rows a minute.
 func (r *replica) retain(ctx context.Context) {
+	ended := &leaseSweeps{}
 	for {
 		select {
 		case <-ctx.Done():
@@ -261,7 +262,28 @@ func (r *replica) retain(ctx context.Context) {
 		if err := r.sweep(ctx); err != nil && ctx.Err() == nil {
 			r.ground.log.Warn("the rows could not be looked after", "error", err)
 		}
+		if n, decides := ended.since(r.loop.Figures()); decides {
+			if err := r.db.RecordSweeps(ctx, r.deps.Now(), 1, map[string]int64{"expired_leases": n}); err != nil && ctx.Err() == nil {
+				r.ground.log.Warn("the sweep of leases could not be recorded", "error", err)
+			}
+		}
 	}
+}
+
+// leaseSweeps follow what the brain's sweep of leases has found: it goes on every second on the board and is recorded with the others.
+type leaseSweeps struct{ found int64 }
+
+// since is how many leases have run out or timed out since it was asked last; false where this replica does not decide.
+func (l *leaseSweeps) since(f loop.Figures) (n int64, decides bool) {
+	if !f.Brain || f.Board == nil {
+		return 0, false
+	}
+	found := f.Board.LeasesLost["silent"] + f.Board.LeasesLost["timed_out"]
+	if n = found - l.found; n < 0 { // it counts from its beginning, and has begun anew
+		n = found
+	}
+	l.found = found
+	return n, true
 }
 
 func sum(counts map[string]int64) (all int64) {

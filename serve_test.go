@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"nightshift/models/postgres/pgtest"
+	"nightshift/scheduler/engine"
+	"nightshift/scheduler/loop"
 	"nightshift/workers"
 	"nightshift/workers/client"
 )
@@ -120,6 +122,36 @@ func TestAWorkerRegistersOverHTTPSWithASelfSignedServer(t *testing.T) {
 	}
 	if _, err := stranger.Do(t.Context(), client.Call{Method: "GET", Path: "/v1/whoami"}); err == nil {
 		t.Fatal("a certificate of an unknown authority was trusted")
+	}
+}
+
+// The sweep of leases is recorded by whoever decides: what ended since the last record, over rebuilds and for a brain that begins.
+func TestWhatTheSweepOfLeasesFoundIsCountedOnce(t *testing.T) {
+	figures := func(brain bool, silent, timedOut int64) loop.Figures {
+		f := loop.Figures{Role: loop.Role{Brain: brain}}
+		if brain {
+			f.Board = &engine.Stats{LeasesLost: map[string]int64{"silent": silent, "timed_out": timedOut, "replaced": 7}}
+		}
+		return f
+	}
+	l := &leaseSweeps{}
+	for i, c := range []struct {
+		of      loop.Figures
+		n       int64
+		decides bool
+	}{
+		{figures(false, 0, 0), 0, false},
+		{figures(true, 2, 1), 3, true},
+		{figures(true, 2, 1), 0, true},
+		{figures(true, 4, 2), 3, true},
+		{figures(false, 0, 0), 0, false},
+		{figures(true, 1, 0), 1, true},
+		{loop.Figures{Role: loop.Role{Brain: true}}, 0, false},
+		{figures(true, 2, 0), 1, true},
+	} {
+		if n, decides := l.since(c.of); n != c.n || decides != c.decides {
+			t.Errorf("step %d: %d, %v, want %d, %v", i, n, decides, c.n, c.decides)
+		}
 	}
 }
 
