@@ -15,6 +15,7 @@ const (
 	KeyMost           = 255
 	DataLimit         = 64 << 10 // of a trigger or an item
 	ItemsMost         = 1_000    // a call
+	CommandMost       = 8 << 20  // of payloads that are taken at once
 )
 
 // Limits is what GET /v1/limits answers.
@@ -24,6 +25,7 @@ type Limits struct {
 	CheckpointBytes      int `json:"checkpoint_bytes"`
 	BodyBytes            int `json:"body_bytes"`
 	BulkBodyBytes        int `json:"bulk_body_bytes"`
+	BoundPayloadBytes    int `json:"bound_payload_bytes" doc:"of all payloads in a batch in which a task has an idempotency_key, dedupe, budget or depends_on, and of the children of one call"`
 	LabelsPerTask        int `json:"labels_per_task"`
 	DependsOnPerTask     int `json:"depends_on_per_task"`
 	TasksPerBatch        int `json:"tasks_per_batch"`
@@ -46,7 +48,7 @@ type Limits struct {
 // AllLimits are the figures.
 func AllLimits() Limits {
 	return Limits{
-		PayloadBytes: PayloadLimit, ResultBytes: ResultLimit, CheckpointBytes: CheckpointLimit, BodyBytes: BodyLimit, BulkBodyBytes: BulkLimit,
+		PayloadBytes: PayloadLimit, ResultBytes: ResultLimit, CheckpointBytes: CheckpointLimit, BodyBytes: BodyLimit, BulkBodyBytes: BulkLimit, BoundPayloadBytes: CommandMost,
 		LabelsPerTask: LabelsMost, DependsOnPerTask: DependsOnMost, TasksPerBatch: BatchMost, TasksPerWorkflow: WorkflowMost,
 		KeyBytes: KeyMost, TriggerDataBytes: DataLimit, ItemDataBytes: DataLimit, ItemsPerCall: ItemsMost, EventsPerRun: engine.MostEvents, ListLimit: PageMost, RequestsPerMinute: RequestsPerMinute, ClaimMaxTasks: 500, ClaimWaitSeconds: 30,
 		LeaseSecondsLeast: 2, LeaseSecondsMost: 300, ClassesPerEnv: 200, IdempotencyKeptHours: int(answersKept.Hours()),

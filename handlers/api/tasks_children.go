@@ -240,7 +240,10 @@ func readList(f *flowReader, text []byte) ([]engine.NewTask, error) {
 	if !given {
 		p.Addf("body.tasks", "is required, with at least one task")
 	}
-	return tasks, f.tasks.err()
+	if err := f.tasks.err(); err != nil {
+		return nil, err
+	}
+	return tasks, fits(tasks)
 }
 
 // children lists what a task spawned.

@@ -16,9 +16,31 @@ import (
 	"nightshift/scheduler/engine"
 )
 
-// Bodies above stageAbove tasks are written in parts of as many, in transactions of their own, and become part of the
-// world by one command.
-const stageAbove = 1_000
+// Bodies above stageAbove tasks or stageBytes of payloads are written in parts, in transactions of their own, and become part
+// of the world by one command: the brain's own transactions are short, and everybody waits for them. What can't be written so is
+// at most handlers.CommandMost.
+const (
+	stageAbove = 1_000
+	stageBytes = 2 << 20
+)
+
+func weight(tasks []engine.NewTask) (bytes int) {
+	for i := range tasks {
+		bytes += len(tasks[i].Payload) + len(tasks[i].Input)
+	}
+	return bytes
+}
+
+// heavy says that tasks are too many, or their payloads too large, for one command.
+func heavy(tasks []engine.NewTask) bool { return len(tasks) > stageAbove || weight(tasks) > stageBytes }
+
+// fits refuses tasks that go into one command, whatever they weigh, and weigh too much for it.
+func fits(tasks []engine.NewTask) error {
+	if n := weight(tasks); n > handlers.CommandMost {
+		return models.Invalid("body.tasks", "the payloads have %d bytes together, at most %d are taken at once of such tasks: send them in several calls", n, handlers.CommandMost)
+	}
+	return nil
+}
 
 // stager writes a large body part by part.
 type stager struct {
@@ -49,7 +71,22 @@ func (w *Work) newStager(d *handlers.Deps, c *fiber.Ctx, flow models.ID) *stager
 	}
 }
 
-// part writes the next tasks of the body; first is the place of the first of them. It keeps none of them.
+// write writes the next tasks of the body, in parts; first is the place of the first of them.
+func (s *stager) write(tasks []engine.NewTask, first int) error {
+	for len(tasks) > 0 {
+		n := min(len(tasks), stageAbove)
+		for n > 1 && weight(tasks[:n]) > stageBytes {
+			n /= 2
+		}
+		if err := s.part(tasks[:n], first); err != nil {
+			return err
+		}
+		tasks, first = tasks[n:], first+n
+	}
+	return nil
+}
+
+// part writes some of the next tasks; first is the place of the first of them. It keeps none of them.
 func (s *stager) part(tasks []engine.NewTask, first int) error {
 	if err := s.intern(tasks, first); err != nil {
 		return err
@@ -251,10 +288,8 @@ func (s *stager) extend(grown int32, once *engine.Once) (*engine.Answer, error) 
 // stageBatch submits a large batch whose tasks stand alone.
 func (w *Work) stageBatch(d *handlers.Deps, c *fiber.Ctx, tasks []engine.NewTask, once *engine.Once) (*handlers.Made, error) {
 	s := w.newStager(d, c, models.ID{})
-	for first := 0; first < len(tasks); first += stageAbove {
-		if err := s.part(tasks[first:min(first+stageAbove, len(tasks))], first); err != nil {
-			return nil, err
-		}
+	if err := s.write(tasks, 0); err != nil {
+		return nil, err
 	}
 	answer, err := s.flip(nil, once)
 	if err != nil {

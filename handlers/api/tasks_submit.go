@@ -249,6 +249,14 @@ func (w *Work) batch(d *handlers.Deps, c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
+	bound := slices.ContainsFunc(tasks, func(t engine.NewTask) bool { // to what is there: they go into one command
+		return t.IdemKey != "" || t.Dedupe != nil || t.Own != nil || len(t.DependsOn) > 0
+	})
+	if bound {
+		if err := fits(tasks); err != nil {
+			return err
+		}
+	}
 	if dry {
 		views, err := w.dryAll(d, c, tasks, models.ID{}, false)
 		if err != nil {
@@ -257,9 +265,7 @@ func (w *Work) batch(d *handlers.Deps, c *fiber.Ctx) error {
 		return handlers.Answer(c, fiber.StatusOK, DryAnswer{views})
 	}
 	return handlers.Create(d, c, func(once *engine.Once) (*handlers.Made, error) {
-		if len(tasks) > stageAbove && !slices.ContainsFunc(tasks, func(t engine.NewTask) bool {
-			return t.IdemKey != "" || t.Dedupe != nil || t.Own != nil || len(t.DependsOn) > 0
-		}) {
+		if heavy(tasks) && !bound {
 			return w.stageBatch(d, c, tasks, once)
 		}
 		answer, err := ask(d, c, func(cmd *engine.Command) {

@@ -129,7 +129,7 @@ func (w *Work) lookAt(c *fiber.Ctx, id models.ID) (models.Workflow, []postgres.M
 }
 
 func (w *Work) makeGrowth(d *handlers.Deps, c *fiber.Ctx, f *flowReader, once *engine.Once, minimal bool) (*handlers.Made, error) {
-	if len(f.stager.ids) > 0 {
+	if len(f.stager.ids) > 0 || heavy(f.pending) {
 		if err := f.flush(); err != nil {
 			return nil, err
 		}
@@ -269,7 +269,7 @@ func (w *Work) toRerun(d *handlers.Deps, c *fiber.Ctx, id models.ID, from string
 
 // makeAnew submits the tasks of a rerun; many are written to the side first.
 func (w *Work) makeAnew(d *handlers.Deps, c *fiber.Ctx, flow *engine.NewWorkflow, tasks []engine.NewTask, once *engine.Once) (*engine.Answer, error) {
-	if len(tasks) <= stageAbove {
+	if !heavy(tasks) {
 		return ask(d, c, func(cmd *engine.Command) {
 			cmd.Submit = &engine.Submit{Env: handlers.CallerOf(c).Env, Tasks: tasks, Workflow: flow, Once: once}
 		})
@@ -280,10 +280,8 @@ func (w *Work) makeAnew(d *handlers.Deps, c *fiber.Ctx, flow *engine.NewWorkflow
 	}
 	s := w.newStager(d, c, flow.ID)
 	s.inside = func(id models.ID) bool { return inside[id] }
-	for first := 0; first < len(tasks); first += stageAbove {
-		if err := s.part(tasks[first:min(first+stageAbove, len(tasks))], first); err != nil {
-			return nil, err
-		}
+	if err := s.write(tasks, 0); err != nil {
+		return nil, err
 	}
 	return s.flip(flow, once)
 }

@@ -196,7 +196,7 @@ func (f *flowReader) flush() error {
 		return nil
 	}
 	first := f.read - len(f.pending)
-	if err := f.grown.keep(f.stager.part(f.pending, first)); err != nil {
+	if err := f.grown.keep(f.stager.write(f.pending, first)); err != nil {
 		return err
 	}
 	f.pending, f.open = f.pending[:0], f.open[:0]
@@ -252,7 +252,7 @@ func (w *Work) makeFlow(d *handlers.Deps, c *fiber.Ctx, f *flowReader, once *eng
 	}
 	flow := &engine.NewWorkflow{ID: f.id, Name: f.name, Priority: f.tasks.priority, Input: input, Stops: f.stops, Budget: f.budget}
 	var answer *engine.Answer
-	if len(f.stager.ids) > 0 {
+	if len(f.stager.ids) > 0 || heavy(f.pending) {
 		if err := f.flush(); err != nil {
 			return nil, err
 		}

@@ -21,6 +21,7 @@ const (
 	maxProviderBytes = 64_000
 	maxResults       = 10_000
 	resultsAtOnce    = 500 // of one command
+	bytesAtOnce      = 2 << 20
 )
 
 // report is one result while it is read.
@@ -232,15 +233,29 @@ func (f *Floor) results(d *handlers.Deps, c *fiber.Ctx) error {
 		}
 	}
 	answers := make([]protocol.ResultAnswer, 0, len(reports))
-	for first := 0; first < len(reports); first += resultsAtOnce {
-		part := reports[first:min(first+resultsAtOnce, len(reports))]
-		verdicts, err := f.settle(d, c, &engine.Settle{Worker: worker, Session: session}, part)
+	for len(reports) > 0 {
+		n := atOnce(reports)
+		verdicts, err := f.settle(d, c, &engine.Settle{Worker: worker, Session: session}, reports[:n])
 		if err != nil {
 			return err
 		}
-		answers = append(answers, verdicts...)
+		answers, reports = append(answers, verdicts...), reports[n:]
 	}
 	return answerBytes(c, appendResults(nil, answers))
+}
+
+// atOnce is how many of the next reports go into one command: the brain's transactions are short, and everybody waits for them.
+func atOnce(reports []report) (n int) {
+	for bytes := 0; n < min(len(reports), resultsAtOnce); n++ {
+		r := &reports[n]
+		if bytes += len(r.Result.Result) + len(r.Checkpoint); r.Error != nil {
+			bytes += len(r.Error.Message) + len(r.Error.Stack) + len(r.Error.ProviderResponse)
+		}
+		if n > 0 && bytes > bytesAtOnce {
+			break
+		}
+	}
+	return n
 }
 
 func readResults(c *fiber.Ctx) ([]report, error) {
