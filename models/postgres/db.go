@@ -39,6 +39,7 @@ type Options struct {
 	BatchTimeout time.Duration
 	Known        int64 // the last migration that this program claims to know; 0: the last it has
 	Logger       *slog.Logger
+	Pool         *pgxpool.Pool // connections of NewPool, kept beyond the DB by whoever made them; nil: Open makes them and Close ends them
 }
 
 // DB is the pool that everything but the writer's connection goes through.
@@ -71,6 +72,27 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	if o.BatchTimeout == 0 {
 		o.BatchTimeout = time.Second
 	}
+	pool, err := o.Pool, error(nil)
+	if pool == nil {
+		if pool, err = NewPool(ctx, o); err != nil {
+			return nil, err
+		}
+	}
+	login := pool.Config().ConnConfig
+	db := &DB{pool: pool, options: o, app: login.Database + "_app", engine: login.Database + "_engine", log: o.Logger, known: cmp.Or(o.Known, migrations.Last())}
+	if err := db.bootstrapRoles(ctx, login.User); err != nil {
+		db.Close()
+		return nil, err
+	}
+	if db.gorm, err = openGorm(pool); err != nil {
+		db.Close()
+		return nil, err
+	}
+	return db, nil
+}
+
+// NewPool makes the connections that Open works with.
+func NewPool(ctx context.Context, o Options) (*pgxpool.Pool, error) {
 	config, err := pgxpool.ParseConfig(o.URL)
 	if err != nil {
 		return nil, errors.New("DATABASE_URL is not a URL of PostgreSQL") // its text may hold the password
@@ -80,7 +102,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 		config.MaxConns = 16
 	}
 	config.MaxConnIdleTime = 5 * time.Minute
-	config.ConnConfig.ConnectTimeout = o.ConnectTimeout
+	config.ConnConfig.ConnectTimeout = cmp.Or(o.ConnectTimeout, connectTimeout)
 	Queued(&config.ConnConfig.Config)
 	if o.NoStatementCache {
 		config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
@@ -90,17 +112,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the pool: %w", err)
 	}
-	name := config.ConnConfig.Database
-	db := &DB{pool: pool, options: o, app: name + "_app", engine: name + "_engine", log: o.Logger, known: cmp.Or(o.Known, migrations.Last())}
-	if err := db.bootstrapRoles(ctx, config.ConnConfig.User); err != nil {
-		pool.Close()
-		return nil, err
-	}
-	if db.gorm, err = openGorm(pool); err != nil {
-		pool.Close()
-		return nil, err
-	}
-	return db, nil
+	return pool, nil
 }
 
 func openGorm(pool *pgxpool.Pool) (*gorm.DB, error) {
@@ -122,7 +134,11 @@ func inUTC(conn *pgx.Conn) {
 }
 
 // Close ends the pool; it waits for connections in use.
-func (db *DB) Close() { db.pool.Close() }
+func (db *DB) Close() {
+	if db.options.Pool == nil {
+		db.pool.Close()
+	}
+}
 
 // Ping says whether the database answers.
 func (db *DB) Ping(ctx context.Context) error {

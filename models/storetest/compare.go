@@ -10,33 +10,34 @@ import (
 
 // difference says where two values differ first; empty when they are the same. Nothing and an empty list are the same,
 // because a database knows no difference.
-func difference(a, b any) string { return differ("", reflect.ValueOf(a), reflect.ValueOf(b)) }
+func difference(a, b any) string { return differ(reflect.ValueOf(a), reflect.ValueOf(b)) }
 
 var rawJSON = reflect.TypeFor[json.RawMessage]()
 
-func differ(path string, a, b reflect.Value) string {
+// differ is difference below. The place is put together on the way out, so that what is the same costs no words.
+func differ(a, b reflect.Value) string {
 	if !a.IsValid() || !b.IsValid() {
 		if a.IsValid() != b.IsValid() {
-			return fmt.Sprintf("%s: only one is there", path)
+			return ": only one is there"
 		}
 		return ""
 	}
 	if a.Type() != b.Type() {
-		return fmt.Sprintf("%s: %s and %s", path, a.Type(), b.Type())
+		return fmt.Sprintf(": %s and %s", a.Type(), b.Type())
 	}
 	switch a.Kind() {
 	case reflect.Pointer, reflect.Interface:
 		if a.IsNil() || b.IsNil() {
 			if a.IsNil() != b.IsNil() {
-				return fmt.Sprintf("%s: %s and %s", path, show(a), show(b))
+				return unlike(a, b)
 			}
 			return ""
 		}
-		return differ(path, a.Elem(), b.Elem())
+		return differ(a.Elem(), b.Elem())
 	case reflect.Struct:
 		for i := range a.NumField() {
-			if d := differ(path+"."+a.Type().Field(i).Name, a.Field(i), b.Field(i)); d != "" {
-				return d
+			if d := differ(a.Field(i), b.Field(i)); d != "" {
+				return "." + a.Type().Field(i).Name + d
 			}
 		}
 		return ""
@@ -44,17 +45,19 @@ func differ(path string, a, b reflect.Value) string {
 		if a.Type() == rawJSON && bytes.Equal(text(a), text(b)) {
 			return ""
 		}
-		return differList(path, a, b)
+		return differList(a, b)
 	case reflect.Array:
-		return differList(path, a, b)
+		return differList(a, b)
 	case reflect.Map:
-		return differMap(path, a, b)
+		return differMap(a, b)
 	}
 	if !a.Equal(b) {
-		return fmt.Sprintf("%s: %s and %s", path, show(a), show(b))
+		return unlike(a, b)
 	}
 	return ""
 }
+
+func unlike(a, b reflect.Value) string { return fmt.Sprintf(": %s and %s", show(a), show(b)) }
 
 // text is a JSON text; null, which nothing becomes on its way between replicas, is nothing.
 func text(v reflect.Value) []byte {
@@ -64,45 +67,52 @@ func text(v reflect.Value) []byte {
 	return v.Bytes()
 }
 
-func differList(path string, a, b reflect.Value) string {
+func differList(a, b reflect.Value) string {
 	if a.Len() != b.Len() {
-		return fmt.Sprintf("%s: %d and %d of them: %s and %s", path, a.Len(), b.Len(), show(a), show(b))
+		return fmt.Sprintf(": %d and %d of them: %s and %s", a.Len(), b.Len(), show(a), show(b))
 	}
 	if a.Type().Elem().Kind() == reflect.Uint8 {
 		if !bytes.Equal(octets(a), octets(b)) {
-			return fmt.Sprintf("%s: %x and %x", path, octets(a), octets(b))
+			return fmt.Sprintf(": %x and %x", octets(a), octets(b))
 		}
 		return ""
 	}
 	for i := range a.Len() {
-		if d := differ(fmt.Sprintf("%s[%d]", path, i), a.Index(i), b.Index(i)); d != "" {
-			return d
+		if d := differ(a.Index(i), b.Index(i)); d != "" {
+			return fmt.Sprintf("[%d]%s", i, d)
 		}
 	}
 	return ""
 }
 
-// octets copies a list of bytes, addressable or not.
+// octets are a list of bytes; of an array that can't be pointed to, a copy.
 func octets(v reflect.Value) []byte {
+	if v.Kind() == reflect.Slice || v.CanAddr() {
+		return v.Bytes()
+	}
 	out := make([]byte, v.Len())
 	reflect.Copy(reflect.ValueOf(out), v)
 	return out
 }
 
-func differMap(path string, a, b reflect.Value) string {
-	keys := a.MapKeys()
-	for _, k := range b.MapKeys() {
+// differMap tells of the first key in their order that makes a difference.
+func differMap(a, b reflect.Value) string {
+	var keys []reflect.Value
+	for k, v := range a.Seq2() {
+		if differ(v, b.MapIndex(k)) != "" {
+			keys = append(keys, k)
+		}
+	}
+	for k := range b.Seq() {
 		if !a.MapIndex(k).IsValid() {
 			keys = append(keys, k)
 		}
 	}
-	slices.SortFunc(keys, func(a, b reflect.Value) int { return bytes.Compare(fmt.Append(nil, a), fmt.Append(nil, b)) })
-	for _, k := range keys {
-		if d := differ(fmt.Sprintf("%s[%v]", path, k), a.MapIndex(k), b.MapIndex(k)); d != "" {
-			return d
-		}
+	if len(keys) == 0 {
+		return ""
 	}
-	return ""
+	k := slices.MinFunc(keys, func(a, b reflect.Value) int { return bytes.Compare(fmt.Append(nil, a), fmt.Append(nil, b)) })
+	return fmt.Sprintf("[%v]%s", k, differ(a.MapIndex(k), b.MapIndex(k)))
 }
 
 // show is a value in few enough words for one line.

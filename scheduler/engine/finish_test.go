@@ -3,6 +3,7 @@ package engine_test
 import (
 	"encoding/json"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -29,32 +30,34 @@ func (w *world) order(worker models.Worker, each func(engine.Lease)) (keys []str
 // inside it the longest rest of the path still goes first. Without being asked to, the critical paths decide.
 func TestAWorkflowThatIsToFinishFirstDoes(t *testing.T) {
 	for _, asked := range []bool{true, false} {
-		w := newWorld(t, engine.Config{})
-		worker := w.worker("one", func(m *models.Worker) { m.Slots = 1 })
-		ahead := map[string]int64{"a": 3000, "b": 1000, "c": 2000, "x": 1_800_000, "y": 900_000}
-		path := func(n *engine.NewTask) { n.AheadMS = ahead[n.Key] }
-		id, ids := w.flow(func(f *engine.NewWorkflow) {
+		t.Run(strconv.FormatBool(asked), func(t *testing.T) {
+			w := newWorld(t, engine.Config{})
+			worker := w.worker("one", func(m *models.Worker) { m.Slots = 1 })
+			ahead := map[string]int64{"a": 3000, "b": 1000, "c": 2000, "x": 1_800_000, "y": 900_000}
+			path := func(n *engine.NewTask) { n.AheadMS = ahead[n.Key] }
+			id, ids := w.flow(func(f *engine.NewWorkflow) {
+				if asked {
+					f.Input = json.RawMessage(`{"labels":{"n":"1"},"finish_first":true}`)
+				}
+			}, path, "a", "b:a", "c:a")
+			w.now = w.now.Add(2 * time.Second)
+			w.flow(nil, path, "x", "y:x")
+			w.now = w.now.Add(2 * time.Second)
+			w.rebuild() // what was asked is known from the row
+			got := w.order(worker, func(l engine.Lease) {
+				if l.Row.Key == "b" { // it grows while it runs
+					_, err := w.try(&engine.Command{Submit: &engine.Submit{Env: w.env, Into: id, Tasks: w.members(path, ids, "d")}})
+					w.must(err)
+				}
+			})
+			want := []string{"x", "y", "a", "c", "b", "d"}
 			if asked {
-				f.Input = json.RawMessage(`{"labels":{"n":"1"},"finish_first":true}`)
+				want = []string{"a", "c", "b", "d", "x", "y"}
 			}
-		}, path, "a", "b:a", "c:a")
-		w.now = w.now.Add(2 * time.Second)
-		w.flow(nil, path, "x", "y:x")
-		w.now = w.now.Add(2 * time.Second)
-		w.rebuild() // what was asked is known from the row
-		got := w.order(worker, func(l engine.Lease) {
-			if l.Row.Key == "b" { // it grows while it runs
-				_, err := w.try(&engine.Command{Submit: &engine.Submit{Env: w.env, Into: id, Tasks: w.members(path, ids, "d")}})
-				w.must(err)
+			if !slices.Equal(got, want) {
+				t.Errorf("finish first: %v; they started as %v, not as %v", asked, got, want)
 			}
 		})
-		want := []string{"x", "y", "a", "c", "b", "d"}
-		if asked {
-			want = []string{"a", "c", "b", "d", "x", "y"}
-		}
-		if !slices.Equal(got, want) {
-			t.Errorf("finish first: %v; they started as %v, not as %v", asked, got, want)
-		}
 	}
 }
 

@@ -98,19 +98,21 @@ func TestWhatTokensCostIsThePriceOfTheirKindAndHour(t *testing.T) {
 		`{"cpu_seconds": 3}`:                                                             0,
 		``:                                                                               0,
 	} {
-		w := newWorld(t, engine.Config{})
-		cached := int64(200_000)
-		w.model("small", 1, 0.7, func(m *models.Model) { m.OutputMicro, m.CachedMicro = 2_000_000, &cached })
-		w.model("other", 3, 0.7)
-		worker := w.worker("one", roomy)
-		id := w.budget().Budget.ID
-		w.submit(w.task(ofSmall))
-		r := ok(w.claim(worker, 1)[0])
-		r.Usage = json.RawMessage(usage)
-		w.settle(worker, r)
-		if f := w.figures(id); f.Spent.Micro != want*10_000 {
-			t.Errorf("%s cost %s, not %d cents", usage, engine.Dollars(f.Spent.Micro), want)
-		}
+		t.Run(usage, func(t *testing.T) {
+			w := newWorld(t, engine.Config{})
+			cached := int64(200_000)
+			w.model("small", 1, 0.7, func(m *models.Model) { m.OutputMicro, m.CachedMicro = 2_000_000, &cached })
+			w.model("other", 3, 0.7)
+			worker := w.worker("one", roomy)
+			id := w.budget().Budget.ID
+			w.submit(w.task(ofSmall))
+			r := ok(w.claim(worker, 1)[0])
+			r.Usage = json.RawMessage(usage)
+			w.settle(worker, r)
+			if f := w.figures(id); f.Spent.Micro != want*10_000 {
+				t.Errorf("%s cost %s, not %d cents", usage, engine.Dollars(f.Spent.Micro), want)
+			}
+		})
 	}
 	w := newWorld(t, engine.Config{})
 	w.model("small", 1, 0.7, func(m *models.Model) {

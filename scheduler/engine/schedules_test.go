@@ -274,65 +274,67 @@ func TestNamesAreOnesOwnAndVersionsRise(t *testing.T) {
 // Brains that die before a commit, after it, or between two batches neither double an occurrence nor lose one.
 func TestATakeoverNeitherDoublesNorLosesAnOccurrence(t *testing.T) {
 	for seed := range uint64(6) {
-		rng := rand.New(rand.NewPCG(seed, 5))
-		w := worldOn(t, engine.Config{Slice: 3}, bothOn(seed < 2))
-		began := w.now
-		var all []models.TaskRef
-		for i := range 12 {
-			all = append(all, w.schedule(fmt.Sprint(i), func(s *models.Schedule) {
-				s.Rule.EverySeconds, s.Rule.Misfire, s.Rule.GraceSeconds = int64(3+i), "catch_up", 2
-				s.Rule.Overlap = []string{"", "allow", "queue_one", "cancel_previous"}[i%4]
-			}))
-		}
-		for range 150 {
-			w.now = w.now.Add(time.Duration(rng.IntN(1500)) * time.Millisecond)
-			switch rng.IntN(6) {
-			case 0:
-				w.crash(models.Rollback, false)
-			case 1:
-				w.crash(models.Unclear, true)
-			case 2:
-				brain, err := w.store.Brain(w.ctx)
-				w.must(err)
-				w.epoch, err = w.store.TakeOver(w.ctx, brain, "there")
-				w.must(err)
-				w.engine = engine.New(engine.Config{Slice: 3, Seed: [32]byte{byte(rng.Uint32())}})
-				w.rebuild()
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			rng := rand.New(rand.NewPCG(seed, 5))
+			w := worldOn(t, engine.Config{Slice: 3}, bothOn(seed == 0))
+			began := w.now
+			var all []models.TaskRef
+			for i := range 12 {
+				all = append(all, w.schedule(fmt.Sprint(i), func(s *models.Schedule) {
+					s.Rule.EverySeconds, s.Rule.Misfire, s.Rule.GraceSeconds = int64(3+i), "catch_up", 2
+					s.Rule.Overlap = []string{"", "allow", "queue_one", "cancel_previous"}[i%4]
+				}))
 			}
-			w.turn(&engine.Command{Tick: &engine.Tick{}})
-		}
-		for i, of := range all {
-			every := time.Duration(3+i) * time.Second
-			runs := w.store.Runs(of)
-			at := map[models.Instant]int{}
-			for _, r := range runs {
-				at[r.ScheduledFor]++
-				if r.Outcome == "dispatched" && r.Task.IsZero() {
-					t.Fatalf("seed %d: a run without its work: %+v", seed, r)
+			for range 150 {
+				w.now = w.now.Add(time.Duration(rng.IntN(1500)) * time.Millisecond)
+				switch rng.IntN(6) {
+				case 0:
+					w.crash(models.Rollback, false)
+				case 1:
+					w.crash(models.Unclear, true)
+				case 2:
+					brain, err := w.store.Brain(w.ctx)
+					w.must(err)
+					w.epoch, err = w.store.TakeOver(w.ctx, brain, "there")
+					w.must(err)
+					w.engine = engine.New(engine.Config{Slice: 3, Seed: [32]byte{byte(rng.Uint32())}})
+					w.rebuild()
+				}
+				w.turn(&engine.Command{Tick: &engine.Tick{}})
+			}
+			for i, of := range all {
+				every := time.Duration(3+i) * time.Second
+				runs := w.store.Runs(of)
+				at := map[models.Instant]int{}
+				for _, r := range runs {
+					at[r.ScheduledFor]++
+					if r.Outcome == "dispatched" && r.Task.IsZero() {
+						t.Fatalf("seed %d: a run without its work: %+v", seed, r)
+					}
+				}
+				want := 0
+				for due := began.Add(every); due <= w.now; due = due.Add(every) {
+					want++
+					if at[due] != 1 {
+						t.Fatalf("seed %d: the occurrence of schedule %d after %v has %d rows", seed, i, due.Sub(began), at[due])
+					}
+				}
+				if len(runs) != want {
+					t.Fatalf("seed %d: schedule %d has %d rows, want %d", seed, i, len(runs), want)
 				}
 			}
-			want := 0
-			for due := began.Add(every); due <= w.now; due = due.Add(every) {
-				want++
-				if at[due] != 1 {
-					t.Fatalf("seed %d: the occurrence of schedule %d after %v has %d rows", seed, i, due.Sub(began), at[due])
+			tasks := 0
+			for _, of := range all {
+				for _, r := range w.store.Runs(of) {
+					if !r.Task.IsZero() {
+						tasks++
+					}
 				}
 			}
-			if len(runs) != want {
-				t.Fatalf("seed %d: schedule %d has %d rows, want %d", seed, i, len(runs), want)
+			if got := len(w.store.Tasks()); got != tasks {
+				t.Fatalf("seed %d: %d tasks for %d runs with work", seed, got, tasks)
 			}
-		}
-		tasks := 0
-		for _, of := range all {
-			for _, r := range w.store.Runs(of) {
-				if !r.Task.IsZero() {
-					tasks++
-				}
-			}
-		}
-		if got := len(w.store.Tasks()); got != tasks {
-			t.Fatalf("seed %d: %d tasks for %d runs with work", seed, got, tasks)
-		}
+		})
 	}
 }
 
@@ -382,26 +384,28 @@ func TestABackfillMakesUpARange(t *testing.T) {
 		"skip":            "dispatched/ready skipped_overlap skipped_overlap",
 		"cancel_previous": "superseded/cancelled superseded/cancelled dispatched/ready",
 	} {
-		w := newWorld(t, engine.Config{})
-		of := w.schedule("s", func(s *models.Schedule) { s.Rule.ExpireSeconds, s.Rule.JitterSeconds = 5, 60 })
-		began := w.now
-		w.turnSchedule(of, false)
-		w.advance(35 * time.Second)
-		before, _ := w.store.ScheduleState(of)
-		id := w.id()
-		answer := w.do(&engine.Command{ID: w.id(), Backfill: &engine.Backfill{Env: of.Env, Schedule: of.ID, ID: id, From: began.Add(10 * time.Second), To: began.Add(30 * time.Second), Overlap: overlap}})
-		if answer.Matched != 3 {
-			t.Errorf("%s: %d matched", overlap, answer.Matched)
-		}
-		w.outcomesAre(of, "skipped_paused skipped_paused skipped_paused "+want)
-		for i, r := range w.store.Runs(of)[3:] {
-			if r.ScheduledFor != began.Add(time.Duration(i+1)*10*time.Second) || r.Origin != "backfill:"+id.Text(models.BulkPrefix) {
-				t.Errorf("%s: run %d is %+v", overlap, i, r)
+		t.Run(overlap, func(t *testing.T) {
+			w := newWorld(t, engine.Config{})
+			of := w.schedule("s", func(s *models.Schedule) { s.Rule.ExpireSeconds, s.Rule.JitterSeconds = 5, 60 })
+			began := w.now
+			w.turnSchedule(of, false)
+			w.advance(35 * time.Second)
+			before, _ := w.store.ScheduleState(of)
+			id := w.id()
+			answer := w.do(&engine.Command{ID: w.id(), Backfill: &engine.Backfill{Env: of.Env, Schedule: of.ID, ID: id, From: began.Add(10 * time.Second), To: began.Add(30 * time.Second), Overlap: overlap}})
+			if answer.Matched != 3 {
+				t.Errorf("%s: %d matched", overlap, answer.Matched)
 			}
-		}
-		if after, _ := w.store.ScheduleState(of); after.Mark != before.Mark || after.Enabled {
-			t.Errorf("%s: the state was %+v and is %+v", overlap, before, after)
-		}
+			w.outcomesAre(of, "skipped_paused skipped_paused skipped_paused "+want)
+			for i, r := range w.store.Runs(of)[3:] {
+				if r.ScheduledFor != began.Add(time.Duration(i+1)*10*time.Second) || r.Origin != "backfill:"+id.Text(models.BulkPrefix) {
+					t.Errorf("%s: run %d is %+v", overlap, i, r)
+				}
+			}
+			if after, _ := w.store.ScheduleState(of); after.Mark != before.Mark || after.Enabled {
+				t.Errorf("%s: the state was %+v and is %+v", overlap, before, after)
+			}
+		})
 	}
 	w := newWorld(t, engine.Config{})
 	of := w.schedule("s", func(s *models.Schedule) { s.Rule.EverySeconds = 1 })

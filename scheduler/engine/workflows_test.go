@@ -115,33 +115,37 @@ func TestAConditionIsJudgedByWhatBecameOfTheDependencies(t *testing.T) {
 		`deps.exists(d, d.state == "dead_letter" && d.result != null)`:            models.Skipped,
 		`deps.size() == 2 && deps.exists_one(d, d.result != null && d.key != "")`: models.Ready,
 	} {
-		w := newWorld(t, engine.Config{})
-		worker := w.worker("one")
-		id, ids := w.flow(nil, runIf(text), "a", "b", "c:a,b", "d:c")
-		if got := w.state(ids["c"]); got != models.Pending {
-			t.Fatalf("%s: before anything ran it is %s", text, got)
-		}
-		for _, lease := range w.claim(worker, 5) {
-			if lease.Row.Key == "a" {
-				w.settle(worker, ok(lease))
-			} else {
-				w.settle(worker, failed(lease, "invalid_input"))
+		t.Run(text, func(t *testing.T) {
+			w := newWorld(t, engine.Config{})
+			worker := w.worker("one")
+			id, ids := w.flow(nil, runIf(text), "a", "b", "c:a,b", "d:c")
+			if got := w.state(ids["c"]); got != models.Pending {
+				t.Fatalf("%s: before anything ran it is %s", text, got)
 			}
-		}
-		if got := w.state(ids["c"]); got != want {
-			t.Errorf("%s: %s, want %s", text, got, want)
-		}
-		if row := w.workflow(id); row.Counts.Total() != 4 {
-			t.Errorf("%d tasks counted", row.Counts.Total())
-		}
+			for _, lease := range w.claim(worker, 5) {
+				if lease.Row.Key == "a" {
+					w.settle(worker, ok(lease))
+				} else {
+					w.settle(worker, failed(lease, "invalid_input"))
+				}
+			}
+			if got := w.state(ids["c"]); got != want {
+				t.Errorf("%s: %s, want %s", text, got, want)
+			}
+			if row := w.workflow(id); row.Counts.Total() != 4 {
+				t.Errorf("%d tasks counted", row.Counts.Total())
+			}
+		})
 	}
 }
 
 func TestAConditionWithoutDependenciesIsJudgedAtBirth(t *testing.T) {
 	for text, want := range map[string]models.State{`labels.customer == "a"`: models.Ready, `payload.x == 1`: models.Skipped} {
-		w := newWorld(t, engine.Config{})
-		_, ids := w.flow(nil, runIf(text), "alone")
-		w.want(ids["alone"], want)
+		t.Run(text, func(t *testing.T) {
+			w := newWorld(t, engine.Config{})
+			_, ids := w.flow(nil, runIf(text), "alone")
+			w.want(ids["alone"], want)
+		})
 	}
 }
 
