@@ -36,11 +36,17 @@ func TestResultsThatAreSentTwice(t *testing.T) {
 		d.want(d.call("POST", "/v1/tasks/"+id+"/cancel", a, nil), 200, "") // nothing of it is left to claim
 	}
 	// What was given back by others than its worker is lost to it: a result comes too late, giving it back is what happened.
-	d.submit(a, map[string]any{"type": "a"})
+	id := d.submit(a, map[string]any{"type": "a", "concurrency_key": "k"})
 	_, token, _ := h.one()
-	h.register()
+	d.want(d.call("DELETE", "/v1/locks/k", a, nil), 204, "")
 	d.same("a result that comes too late", row(h.report(token, "succeeded", nil)), []any{false, "ready", "lease_lost", true})
 	d.same("given back already", row(h.report(token, "released", nil)), []any{true, "ready", nil, false})
+	d.want(d.call("POST", "/v1/tasks/"+id+"/cancel", a, nil), 200, "")
+	// What a worker that is started anew does not list was lost with the process that held it.
+	d.submit(a, map[string]any{"type": "a"})
+	_, token, _ = h.one()
+	h.register()
+	d.same("lost", row(h.report(token, "released", nil)), []any{false, "ready", "lease_lost", true})
 	d.same("nobody's lease", row(h.report("nobody's", "succeeded", nil)), []any{false, nil, "lease_lost", false})
 }
 
