@@ -73,7 +73,7 @@ bench-flows: ## workflows of 100,000 tasks over HTTP: cost of a completion, memo
 
 .PHONY: bench-schedules
 bench-schedules: ## what a tick costs among 1,000 and 100,000 schedules, and what looking a day ahead does
-	$(GO) test ./scheduler/engine -count=1 -run "TestATickCosts|TestWhatALookAheadCosts" -ticks
+	$(GO) test ./scheduler/engine -count=1 -v -run "TestATickCosts|TestWhatALookAheadCosts" -ticks
 
 .PHONY: sim
 sim: ## the quality of decisions as figures with their goals; TRACE_DIR names recorded traces
