@@ -51,7 +51,7 @@ func TestTokenEndpoint(t *testing.T) {
 		"both ways":         {form("grant_type", "client_credentials", "client_id", rootID, "client_secret", rootSecret), formType, basic, 400, "invalid_request"},
 		"text":              {"hello", "text/plain", "", 415, "unsupported_media_type"},
 		"broken json":       {`{"grant_type":`, jsonType, "", 400, "invalid_json"},
-		"doubled json":      {`{"grant_type":"client_credentials","grant_type":"x"}`, jsonType, "", 400, "invalid_json"},
+		"doubled json":      {`{"grant_type":"client_credentials","grant_type":"x"}`, jsonType, "", 422, "validation_failed"},
 		"unknown field":     {`{"grant_type":"client_credentials","colour":"red"}`, jsonType, basic, 422, "validation_failed"},
 		"wrong type":        {`{"grant_type":7}`, jsonType, basic, 422, "validation_failed"},
 		"large":             {form("grant_type", strings.Repeat("x", 20<<10)), formType, "", 413, "body_too_large"},
