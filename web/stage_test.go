@@ -47,9 +47,7 @@ func newStage(t *testing.T) *stage {
 	s := &stage{t: t, log: &locked{}}
 	logger := slog.New(slog.NewJSONHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	ctx := t.Context()
-	db, err := postgres.Open(ctx, postgres.Options{URL: pgtest.Migrated(t), PoolSize: 8, ConnectTimeout: time.Minute, BatchTimeout: time.Minute})
-	s.must(err)
-	s.must(db.Migrate(ctx))
+	db := pgtest.Opened(t)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	s.must(err)
 	s.url = "http://" + listener.Addr().String()
@@ -90,7 +88,6 @@ func newStage(t *testing.T) *stage {
 		<-ended
 		<-followed
 		writer.Close()
-		db.Close()
 	})
 	s.await("a brain", func() bool { return brain.Role().Brain })
 	return s

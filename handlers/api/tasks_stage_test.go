@@ -37,10 +37,8 @@ func newStage(t *testing.T) *stage {
 	t.Helper()
 	s := &stage{t: t}
 	ctx := t.Context()
-	db, err := postgres.Open(ctx, postgres.Options{URL: pgtest.Migrated(t), PoolSize: 8, ConnectTimeout: time.Minute, BatchTimeout: time.Minute})
-	s.must(err)
+	db := pgtest.Opened(t)
 	s.db = db
-	s.must(db.Migrate(ctx))
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	s.must(err)
 	s.url = "http://" + listener.Addr().String()
@@ -72,7 +70,6 @@ func newStage(t *testing.T) *stage {
 		stop()
 		<-ended
 		writer.Close()
-		db.Close()
 		if t.Failed() {
 			t.Log(logged.String())
 		}

@@ -48,9 +48,7 @@ type stage struct {
 func newStage(t *testing.T) *stage {
 	t.Helper()
 	s := &stage{t: t, hub: ui.NewHub()}
-	db, err := postgres.Open(t.Context(), postgres.Options{URL: pgtest.Migrated(t), PoolSize: 8, ConnectTimeout: time.Minute, BatchTimeout: time.Minute})
-	s.must(err)
-	s.must(db.Migrate(t.Context()))
+	db := pgtest.Opened(t)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	s.must(err)
 	s.url = "http://" + listener.Addr().String()
@@ -75,7 +73,6 @@ func newStage(t *testing.T) *stage {
 		stop()
 		<-ended
 		writer.Close()
-		db.Close()
 	})
 	s.await("a brain", func() bool { return brain.Role().Brain })
 	return s

@@ -19,7 +19,6 @@ import (
 	"nightshift/handlers"
 	"nightshift/handlers/api"
 	"nightshift/handlers/worker"
-	"nightshift/models/postgres"
 	"nightshift/models/postgres/pgtest"
 	"nightshift/scheduler/loop"
 	"nightshift/web"
@@ -44,9 +43,7 @@ func open(t *testing.T) *door {
 		}
 	}
 	quiet := slog.New(slog.DiscardHandler)
-	db, err := postgres.Open(t.Context(), postgres.Options{URL: pgtest.Migrated(t), PoolSize: 8, ConnectTimeout: time.Minute, BatchTimeout: time.Minute})
-	must(err)
-	must(db.Migrate(t.Context()))
+	db := pgtest.Opened(t)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	must(err)
 	d := &door{t: t, url: "http://" + listener.Addr().String()}
@@ -79,7 +76,6 @@ func open(t *testing.T) *door {
 		stop()
 		<-ended
 		writer.Close()
-		db.Close()
 	})
 	d.await("a brain", func() bool { return brain.Role().Brain })
 	d.root = d.token("root", rootSecret)
