@@ -203,7 +203,7 @@ func TestATaskThatEndsItsWorkerIsPoisonHoweverSoonThatComesAgain(t *testing.T) {
 		}
 		again := worker
 		again.Session = w.id()
-		worker = *w.do(&engine.Command{Register: &engine.Register{Worker: again, Leases: []models.ID{leases[0].Row.Token}}}).Worker
+		w.do(&engine.Command{Register: &engine.Register{Worker: again, Leases: []models.ID{leases[0].Row.Token}}})
 		w.want(id, models.Running)
 		w.advance(65 * time.Second / 3) // no more than two in a minute
 		again.Session = w.id()
