@@ -32,20 +32,13 @@ test: ## all tests
 
 # The decision core starts no goroutine (tidy_test.go holds that), and the tests of the API's routes and of the pages call the
 # same server one after another, but for a few: none of that is looked at by the race detector.
-CALM      = ^nightshift/(bench|docs|examples|handlers/(api|ui)|models/(memory|storetest)|scheduler|templates|web/browser)
-RACED     = $$($(GO) list ./... | grep -vE '$(CALM)') ./scheduler/loop/... ./scheduler/relay/...
-UNRACED   = $$($(GO) list ./... | grep -E '$(CALM)')
-SHORTENED = $$(grep -rl --include='*_test.go' 'testing.Short()' . | xargs -n 1 dirname | sort -u)
+RACED = $$($(GO) list ./... | grep -vE '^nightshift/(bench|docs|examples|handlers/(api|ui)|models/(memory|storetest)|scheduler|templates|web/browser)') \
+	./scheduler/loop/... ./scheduler/relay/...
 
 .PHONY: race
 race: ## the tests of all that runs side by side, under the race detector, the long ones shortened
 	$(GO) test -race -short -count=1 -timeout 40m $(RACED)
 	$(GO) test -race -short -count=1 -timeout 40m -run 'UnderLoad|AGoneClient|AParkedWorker|WaitEnds' ./handlers/api
-
-.PHONY: rest
-rest: ## the tests that race leaves out or shortens: both together are all of them
-	$(GO) test -count=1 -timeout 40m -skip '^TestQuickFigures$$' $(UNRACED) $(SHORTENED)
-	$(GO) test -count=1 -timeout 40m -v -run '^TestQuickFigures$$' ./scheduler/sim/figures
 
 .PHONY: lint
 lint: ## gofumpt, go vet, staticcheck and templ's format
