@@ -2,7 +2,7 @@ package ui
 
 import (
 	"fmt"
-	"strings"
+	"maps"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -91,10 +91,8 @@ func (p *pages) startBackfill(c *fiber.Ctx) error {
 		return done(c, to, "", err)
 	}
 	values := map[string]string{"from": c.FormValue("from"), "to": c.FormValue("to"), "overlap": c.FormValue("overlap")}
-	body := rangeBody(values, s.Timezone)
-	if reason := strings.TrimSpace(c.FormValue("reason")); reason != "" {
-		body["reason"] = reason
-	}
+	body := reasonOf(c)
+	maps.Copy(body, rangeBody(values, s.Timezone))
 	reply, err := p.call(c, fiber.MethodPost, apiPath("schedules", name, "backfill"), body)
 	if err != nil {
 		return done(c, to, "", err)
